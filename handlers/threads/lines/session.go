@@ -136,7 +136,7 @@ func (s *session) feed(in, out []byte, now link.Instant) (used int, _ []byte, v 
 			return used, out, link.More
 		case ndjson.TooLong:
 			s.req, s.requestID = request{}, s.requestID[:0]
-			s.answered.Add(method.Invalid.Number(), now.Mono, 1, 1)
+			s.answered.Add(method.AsideInvalid.Number(), now.Mono, 1, 1)
 			return used + n, s.refuse(out, &method.Fault{Condition: method.Invalid, Message: "the line is too long"}), link.Close
 		}
 		if len(line) == 0 {
@@ -147,7 +147,7 @@ func (s *session) feed(in, out []byte, now link.Instant) (used int, _ []byte, v 
 		if s.verified != nil {
 			came = s.came // the line that is read again
 		}
-		s.row, s.failed = method.Invalid.Number(), 0
+		s.row, s.failed = method.AsideInvalid.Number(), 0
 		out = s.serve(line, out, now)
 		if s.away {
 			s.came = came
@@ -200,14 +200,14 @@ func (s *session) serve(line, out []byte, now link.Instant) []byte {
 	case f != nil:
 		return s.refuse(out, f)
 	case string(name) == "auth":
-		s.row = method.Auth.Number()
+		s.row = method.AsideAuth.Number()
 		return s.auth(out, line)
 	case !s.authorized(now):
 		return s.reject(out, caller, authOperation, &method.Fault{Condition: method.Unauthorized, Message: "the token is not valid any more", Details: s.void})
 	case s.draining:
 		return s.refuse(out, &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"})
 	case string(name) == "ping":
-		s.row = method.Ping.Number()
+		s.row = method.AsidePing.Number()
 		return append(appendHead(out, &s.req, "true"), ",\"result\":{}}\n"...)
 	}
 	row := s.srv.cfg.Lookup(name)

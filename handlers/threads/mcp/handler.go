@@ -204,7 +204,7 @@ func (x *exchange) answered() {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	if !x.called {
-		x.h.cfg.Meter.Record(method.Endpoint.Number(), link.Mono()-x.began, 1, method.Failed(x.refused), x.peer)
+		x.h.cfg.Meter.Record(method.AsideEndpoint.Number(), link.Mono()-x.began, 1, method.Failed(x.refused), x.peer)
 	}
 }
 

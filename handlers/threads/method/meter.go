@@ -7,11 +7,11 @@ type Aside int
 
 // What is answered aside.
 const (
-	Auth     Aside = iota // an auth line
-	Ping                  // a ping line
-	Endpoint              // a request to MCP that calls no tool
-	Other                 // any other path of HTTP
-	Invalid               // what reaches no method
+	AsideAuth     Aside = iota // an auth line
+	AsidePing                  // a ping line
+	AsideEndpoint              // a request to MCP that calls no tool
+	AsideOther                 // any other path of HTTP
+	AsideInvalid               // what reaches no method
 	asides
 )
 
@@ -24,9 +24,6 @@ func NewMeter(rec *obs.Recorder) *obs.Meter {
 	}
 	return rec.Meter("threads", append(names, "auth", "ping", "mcp_endpoint", "other", obs.InvalidMethod))
 }
-
-// Number returns the index of r in Rows, and in a meter.
-func (r *Row) Number() int { return r.number }
 
 // Number returns the row of a meter.
 func (a Aside) Number() int { return len(Rows) + int(a) }

@@ -90,9 +90,9 @@ func (r *route) meterRow() int {
 	case r.row != nil:
 		return r.row.Number()
 	case r == &nowhere[method.Spec] || r == &nowhere[method.Legacy]:
-		return method.Invalid.Number()
+		return method.AsideInvalid.Number()
 	}
-	return method.Other.Number()
+	return method.AsideOther.Number()
 }
 
 // routeOf returns the route of a raw path. The comparison is exact.

@@ -58,7 +58,7 @@ func startEverywhere(t *testing.T) *everywhere {
 		"http.listen_addr=0.0.0.0:0", "http.insecure_bind=true", "toolhost.listen_addr=unix://"+filepath.Join(dir, "tools"), "toolhost.root="+dir,
 		"threads.public_key_file="+key, "threads.issuer=https://issuer.example", "threads.listen_addr=127.0.0.1:0", "threads.lines_addr=127.0.0.1:0",
 		"threads.supervisor_mode=off", "exacta.listen_addr=unix://"+filepath.Join(dir, "projects"), "exacta.ws_addr=127.0.0.1:0",
-		"kernel.loops=2")
+		"kernel.loops=2", "store.snapshot_interval_secs=1")
 	return e
 }
 
@@ -224,7 +224,12 @@ func TestEveryProtocolIsMeasured(t *testing.T) {
 	if l.Total != 1 || l.Connections[0].ID != "toolhost-1" {
 		t.Errorf("%+v", l)
 	}
-	_, metrics := e.get("/metrics")
+	metrics := ""
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, metrics = e.get("/metrics"); strings.Contains(metrics, "\ntrunkline_store_last_snapshot_timestamp_seconds ") {
+			break // all that there is is shown
+		}
+	}
 	for _, want := range []string{
 		`trunkline_request_duration_seconds_count{method="kernel.CreateProcess",protocol="ipc"} 3`,
 		`trunkline_request_errors_total{method="kernel.GetProcess",protocol="ipc"} 2`,
