@@ -105,8 +105,8 @@ func (c *Conn) Began() int64 {
 	return link.Mono()
 }
 
-// Below returns c; a connection that embeds it has the method too.
-func (c *Conn) Below() *Conn { return c }
+// below returns c; a connection that embeds it has the method too.
+func (c *Conn) below() *Conn { return c }
 
 // key is where the context of a request has its connection.
 type key struct{}
@@ -122,8 +122,8 @@ func Of(ctx context.Context) net.Conn {
 
 // Peer returns the connection of a request for a slow log, and when the request began.
 func Peer(ctx context.Context) (p obs.Peer, began int64) {
-	if c, ok := Of(ctx).(interface{ Below() *Conn }); ok {
-		return c.Below(), c.Below().Began()
+	if c, ok := Of(ctx).(interface{ below() *Conn }); ok {
+		return c.below(), c.below().Began()
 	}
 	return nil, link.Mono()
 }

@@ -35,6 +35,9 @@ func (s *server) connections() (rows []obs.Connection) {
 		if e.ws != nil {
 			rows = e.ws.Connections(rows)
 		}
+		if e.viewer != nil {
+			rows = e.viewer.Connections(rows)
+		}
 	}
 	return rows
 }
