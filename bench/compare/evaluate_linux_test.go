@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"trunkline/bench/internal/gobench"
 )
 
 // machine makes up the ratios of a benchmark that takes speed times what it took: both sides of a
@@ -168,5 +170,50 @@ func TestWorstFirst(t *testing.T) {
 	}
 	if !slices.Equal(got, []float64{1.5, 1.1, 0.5, 0.9, 1}) {
 		t.Errorf("the order is %v", got)
+	}
+}
+
+// TestExact: memory that moved is certain at the first look only where each side has one figure;
+// else it is measured again.
+func TestExact(t *testing.T) {
+	f := func(before, after []float64, moved, exact bool) {
+		t.Helper()
+		b := &benchmark{}
+		for side, v := range [sides][]float64{before, after} {
+			for _, n := range v {
+				b.rounds[side] = append(b.rounds[side], map[string]float64{gobench.Bytes: n})
+			}
+		}
+		b.first()
+		if got := len(b.memory) > 0; got != moved || b.exact() != exact || b.verdict == same != (exact || !moved) {
+			t.Errorf("%v to %v: moved %v, exact %v, %s", before, after, got, b.exact(), b.verdict)
+		}
+	}
+	f([]float64{64, 64, 64}, []float64{65, 65, 65}, true, true)
+	f([]float64{65, 65, 65}, []float64{64, 64, 64}, true, true)
+	f([]float64{60, 60, 61}, []float64{115, 115, 115}, true, false)
+	f([]float64{60, 60, 60}, []float64{61, 115, 115}, true, false)
+	f([]float64{60, 60, 61}, []float64{61, 115, 115}, false, true)
+	f([]float64{64, 64, 64}, []float64{64, 64, 64}, false, true)
+}
+
+// TestInTurns: each group has its worst benchmark measured before any has its second one.
+func TestInTurns(t *testing.T) {
+	kernel, line := &group{name: "Kernel"}, &group{name: "Line"}
+	list := []*benchmark{
+		{group: kernel, name: "k1", change: &shift{Ratio: 1.1}},
+		{group: kernel, name: "k2", change: &shift{Ratio: 1.3}},
+		{group: kernel, name: "k3", change: &shift{Ratio: 1.2}},
+		{group: line, name: "l1", change: &shift{Ratio: 1.02}},
+		{group: line, name: "l2", change: &shift{Ratio: 1.03}},
+		{group: line, name: "l3", change: &shift{Ratio: 1}, memory: []memory{{more: true}}},
+	}
+	inTurns(list)
+	var got []string
+	for _, b := range list {
+		got = append(got, b.name)
+	}
+	if want := []string{"l3", "k2", "k3", "l2", "k1", "l1"}; !slices.Equal(got, want) {
+		t.Errorf("the order is %v, want %v", got, want)
 	}
 }
