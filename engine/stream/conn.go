@@ -31,7 +31,7 @@ type conn struct {
 	spill    []byte       // the reader's: where what it reads ahead goes first
 	unfed    atomic.Bool  // the reader holds bytes that came since it last fed the session
 	readErr  error        // the reader's: it failed while it read ahead
-	received atomic.Int64 // bytes of State.In that came since this owner has the connection
+	received atomic.Int64 // bytes read by this owner, which State.In does not count
 	credit   int          // the writer's: bytes the socket may be given before it is asked what it has not sent
 
 	mu         sync.Mutex
