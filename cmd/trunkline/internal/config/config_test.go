@@ -82,6 +82,7 @@ func TestDefaults(t *testing.T) {
 	f("kernel.subscription_name_bytes", 67108864)
 	f("kernel.max_streams_per_connection", 32)
 	f("kernel.max_event_types", 256)
+	f("kernel.max_event_patterns", 1024)
 	f("kernel.max_processes", 1000000)
 	f("kernel.huge_pages", true)
 	f("kernel.max_rate_limit_users", 100000)
@@ -215,7 +216,7 @@ func TestDefaults(t *testing.T) {
 	f("store.snapshot_interval_secs", 600)
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 152; got != want {
+	if got, want := len(c.Rows()), 153; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -272,7 +273,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if s := c.Summary(); s != "1 from file "+path+", 151 from defaults" {
+	if s := c.Summary(); s != "1 from file "+path+", 152 from defaults" {
 		t.Errorf("Summary = %q", s)
 	}
 }
