@@ -24,8 +24,8 @@ type benchOutput struct {
 	results  []benchResult
 }
 
-// listened is an output with a reader. A reader that went away is known after the next line, and ends
-// the run.
+// listened is an output with a reader. A reader that went away is known after the next line, and
+// ends the run.
 type listened struct {
 	io.Writer
 	leave func() // called when the reader went away

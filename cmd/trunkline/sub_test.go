@@ -144,7 +144,7 @@ func TestSubErrors(t *testing.T) {
 	runClient(t, "", "sub", "a", "--addr", srv.Addr).want(t, 5, "", "hint: is the server running?")
 }
 
-// TestSubOfPatterns: a wildcard makes a pattern, unless --exact says otherwise; what is neither is
+// TestSubOfPatterns: a wildcard makes a pattern, unless --exact is there; what is neither is
 // refused before anything is sent.
 func TestSubOfPatterns(t *testing.T) {
 	srv := ipctest.Start(t)
@@ -199,7 +199,7 @@ func socketServer(t *testing.T, addr string, f func(*ipctest.Config)) *ipctest.S
 }
 
 // TestSubReconnects: the subscription goes on at the server that comes back, under its name, with
-// its patterns and its count; a line says that events are missing. A refusal ends it.
+// its patterns and its count; a line on stderr stands for missing events. A refusal ends it.
 func TestSubReconnects(t *testing.T) {
 	addr := "unix://" + t.TempDir() + "/s"
 	same := func(*ipctest.Config) {}

@@ -43,9 +43,9 @@ func connect(ctx context.Context, addr string, o *options) (net.Conn, error) {
 	return nc, nil
 }
 
-// Probe asks a server that answers no frame whether it speaks HTTP or lines, by a request of HTTP on
-// a connection of its own. A kernel server closes that connection, because the request is no frame.
-// The result is "" when nothing is recognised before ctx ends.
+// Probe asks a server that answers no frame whether it speaks HTTP or lines, by a request of HTTP
+// on a connection of its own. A kernel server closes that connection, because the request is no
+// frame. The result is "" when nothing is recognised before ctx ends.
 func Probe(ctx context.Context, addr string, opts ...Option) Foreign {
 	o := newOptions(opts)
 	nc, err := connect(ctx, addr, &o)

@@ -75,8 +75,8 @@ var (
 	ErrNoPatterns = errors.New("the server takes no event_patterns")
 )
 
-// Foreign is the name of another protocol, which a peer speaks as far as its first bytes show. It is
-// wrapped by the reason of a ConnError.
+// Foreign is the name of another protocol, which a peer speaks as far as its first bytes show. It
+// is wrapped by the reason of a ConnError.
 type Foreign string
 
 // TLS is what a peer speaks that refuses a connection without TLS.

@@ -82,8 +82,8 @@ func (m *Messages[T, P]) All(ctx context.Context) iter.Seq2[T, error] {
 func (m *Messages[T, P]) Close() error { return m.stream.Close() }
 
 // Subscribe opens a subscription and returns once it is live: whatever is published afterwards
-// arrives (kernel-ipc §4.18). It sets Ack, so the server must know that extension. Where it does not
-// know EventPatterns, the error is ErrNoPatterns.
+// arrives (kernel-ipc §4.18). It sets Ack, so the server must know that extension. Where it does
+// not know EventPatterns, the error is ErrNoPatterns.
 func (c *Conn) Subscribe(ctx context.Context, in Subscribe) (*Subscription, error) {
 	in.Ack = true
 	var ack Event
@@ -108,8 +108,8 @@ func (c *Conn) Subscribe(ctx context.Context, in Subscribe) (*Subscription, erro
 	return &Subscription{stream, payload.SubscriberID, in.EventTypes}, nil
 }
 
-// isMissingTypes reports whether err is what a server that knows no patterns says to a request that
-// has nothing else.
+// isMissingTypes reports whether err is the refusal, by a server that knows no patterns, of a
+// request that has nothing else.
 func isMissingTypes(err error) bool {
 	var said *Error
 	return errors.As(err, &said) && said.Code == wire.InvalidArgument && strings.HasPrefix(said.Message, "event_types is required")

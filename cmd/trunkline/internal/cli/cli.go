@@ -42,8 +42,8 @@ type Error struct {
 	Usage string
 
 	// ServerCode is the code of a server's answer, such as RESOURCE_EXHAUSTED, "" for other
-	// failures; Retryable and RetryAfterSeconds are what it says beside it. They are for JSON: the
-	// text of Err has the code too.
+	// failures; Retryable and RetryAfterSeconds come with it. They are for JSON: the text of Err
+	// contains the code too.
 	ServerCode        string
 	Retryable         bool
 	RetryAfterSeconds float64

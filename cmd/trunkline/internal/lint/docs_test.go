@@ -137,8 +137,8 @@ func deadLink(r *repo, page, target string) string {
 	return "no such heading"
 }
 
-// TestWhatTheToursLeaveIsIgnored: commands of the documentation that are run in a clone leave nothing
-// that git would show, such as the folder into which FILE.WRITE writes.
+// TestWhatTheToursLeaveIsIgnored: commands of the documentation that are run in a clone leave
+// nothing that git would show, such as the folder into which FILE.WRITE writes.
 func TestWhatTheToursLeaveIsIgnored(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(repository(t).root, ".gitignore"))
 	if err != nil {
