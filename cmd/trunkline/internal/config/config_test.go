@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"bytes"
 	"errors"
 	"math"
@@ -82,6 +83,7 @@ func TestDefaults(t *testing.T) {
 	f("kernel.subscription_name_bytes", 67108864)
 	f("kernel.max_streams_per_connection", 32)
 	f("kernel.max_event_types", 256)
+	f("kernel.max_event_patterns", 1024)
 	f("kernel.max_processes", 1000000)
 	f("kernel.huge_pages", true)
 	f("kernel.max_rate_limit_users", 100000)
@@ -218,7 +220,7 @@ func TestDefaults(t *testing.T) {
 	f("store.backup_dir", "")
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 155; got != want {
+	if got, want := len(c.Rows()), 156; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
