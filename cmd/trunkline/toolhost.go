@@ -34,11 +34,13 @@ const (
 
 const toolUsage = `Usage:
   trunkline --list <plugin>
-  trunkline --run <plugin> <aid>                                  request on stdin
-  trunkline --serve <plugin> [--plugin <p>]... [--listen <addr>]... [--stdin]   one request a line
-  trunkline tool_exec <aid>                                       request on stdin
+  trunkline --run <plugin> <aid>        request on stdin
+  trunkline --serve <plugin> [--plugin <p>]... [--listen <addr>]... [--stdin]
+                                        one request a line
+  trunkline tool_exec <aid>             request on stdin
 
-<plugin> is builtin, a toolpack manifest (.json) or a directory of them; <addr> is tcp://host:port or unix:///path.
+<plugin> is builtin, a toolpack manifest (.json) or a directory of them; <addr>
+is tcp://host:port or unix:///path.
 `
 
 // fastTools answers the modes of the tool server before anything else is built. done is false for
