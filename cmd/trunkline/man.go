@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -30,7 +31,9 @@ func newManCmd() *cobra.Command {
 			return err
 		}
 		root := newRootCmd()
-		eachCommand(root, func(cmd *cobra.Command) { cmd.DisableAutoGenTag = true })
+		eachCommand(root, func(cmd *cobra.Command) {
+			cmd.DisableAutoGenTag, cmd.Long = true, asMarkdown(cmd.Long)
+		})
 		var err error
 		if format == "markdown" {
 			err = doc.GenMarkdownTree(root, args[0])
@@ -45,4 +48,26 @@ func newManCmd() *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// asMarkdown makes Markdown of the text of a help, from which both forms are made: lines that are
+// indented stay as they are, and < begins no tag.
+func asMarkdown(text string) string {
+	var b strings.Builder
+	verbatim := false
+	for line := range strings.SplitSeq(text, "\n") {
+		if indented := strings.HasPrefix(line, " "); indented {
+			if !verbatim {
+				b.WriteByte('\n')
+			}
+			line, verbatim = "    "+line, true
+		} else {
+			if verbatim {
+				b.WriteByte('\n')
+			}
+			line, verbatim = strings.ReplaceAll(line, "<", `\<`), false
+		}
+		b.WriteString(line + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
 }

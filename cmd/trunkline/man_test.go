@@ -37,6 +37,9 @@ func TestPagesOfAllCommands(t *testing.T) {
 			t.Errorf("page of %s: %.200s", path, text)
 		}
 	})
+	if text := page("man/trunkline-tool_exec.1"); !strings.Contains(text, "trunkline --run <plugin> <aid> ") || !strings.Contains(text, "\n<plugin> is builtin, ") {
+		t.Errorf("page of tool_exec: %s", text)
+	}
 	if text := page("md/trunkline_call.md"); !strings.Contains(text, "--addr string") || strings.Contains(text, "Auto generated") {
 		t.Errorf("page of call: %s", text)
 	}

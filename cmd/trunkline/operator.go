@@ -116,7 +116,7 @@ func threadsToken(file string) (token func() (string, error), err error) {
 	case file != "":
 		return bridge.TokenFile(file), nil
 	}
-	return nil, cli.Errorf(cli.CodeUsage, "cannot use agent threads without a token").WithHint("set " + envThreadsTokenFile + " or " + envThreadsToken + ", or use a context with --token-file")
+	return nil, cli.Errorf(cli.CodeUsage, "cannot use agent threads without a token").WithHint("set " + envThreadsTokenFile + " or " + envThreadsToken)
 }
 
 // ask sends a request; body is nil for a GET.

@@ -76,6 +76,8 @@ var doors = []room{
 	{"cmd/trunkline/internal/journaltool", []string{"codec/jsonx", "codec/transcode", "engine/envelope", "engine/idem", "engine/journal", "engine/kernel", "engine/orchestration", "engine/store", "engine/threads", "codec/mpack"},
 		"shows what a server wrote: no setting, no socket"},
 	{"cmd/trunkline/chart", nil, "draws figures of others: a leaf"},
+	{"cmd/trunkline/internal/contexts", nil, "names of servers: a leaf"},
+	{"cmd/trunkline/internal/doctor", []string{"cmd/trunkline/internal", "engine/journal", "engine/obs", "handlers/ops", "handlers/threads/token"}, "looks at a machine: it starts nothing"},
 	{"cmd/trunkline/internal/benchview/screen", nil, "a terminal for tests"},
 	{"cmd/trunkline/internal/benchview", []string{"cmd/trunkline/chart", "cmd/trunkline/internal/cli", "cmd/trunkline/loadgen"},
 		"shows what a run did: no server, no flag"},
