@@ -111,6 +111,12 @@ func findReach(cmd *cobra.Command, name string) (reach, error) {
 	return reach{}, fmt.Errorf("BUG: no field %s of contexts", name)
 }
 
+// notInContext reports whether a context is in force that names no server of kernel IPC.
+func notInContext(cmd *cobra.Command) bool {
+	r, err := findReach(cmd, fieldAddr)
+	return err == nil && r.fromContext() && r.Value == ""
+}
+
 func (f *contextField) find(cmd *cobra.Command, c *contexts.Chosen) (reach, error) {
 	r := reach{Field: f.name}
 	if v := os.Getenv(f.env); f.env != "" && v != "" {

@@ -112,8 +112,6 @@ func verbs() []*cobra.Command {
 		newSubCmd(),
 		newPubCmd(),
 		newStatusCmd(),
-		newDoctorCmd(),
-		newContextCmd(),
 		newBenchCmd(),
 		newConfigCmd(),
 		newStoreCmd(),
@@ -123,6 +121,8 @@ func verbs() []*cobra.Command {
 		newToolExecCmd(),
 		newCompletionCmd(),
 		newManCmd(),
+		newDoctorCmd(),
+		newContextCmd(),
 	}, append(newOperatorCmds(), newExchangeCmds()...)...)
 }
 

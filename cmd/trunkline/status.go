@@ -116,12 +116,6 @@ func (f *statusFlags) parts(cmd *cobra.Command) (ask func(context.Context) *syst
 	}, nil
 }
 
-// notInContext reports whether a context is in force that names no server of kernel IPC.
-func notInContext(cmd *cobra.Command) bool {
-	r, err := findReach(cmd, fieldAddr)
-	return err == nil && r.fromContext() && r.Value == ""
-}
-
 // adminAddr returns where to ask, "" for not at all.
 func (f *statusFlags) adminAddr(cmd *cobra.Command) (string, error) {
 	addr := f.admin
