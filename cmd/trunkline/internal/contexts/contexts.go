@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Bounds of contexts.
@@ -160,7 +161,7 @@ func (s *Store) Put(name string, c Context, replace bool) error {
 // Names lists the contexts in the order of their names.
 func (s *Store) Names() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(s.dir, "contexts"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !notThere(err) {
 		return nil, fmt.Errorf("cannot list the contexts: %w", err)
 	}
 	names := []string{}
@@ -194,7 +195,7 @@ func (s *Store) Remove(name string) error {
 // Current returns the name of the current context, "" if there is none.
 func (s *Store) Current() (string, error) {
 	text, err := read(s.currentFile())
-	if errors.Is(err, fs.ErrNotExist) {
+	if notThere(err) {
 		return "", nil
 	}
 	if err != nil {
@@ -257,7 +258,7 @@ func local(dir string) (name, by string, err error) {
 		if err == nil {
 			return strings.TrimSpace(text), "file " + path, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !notThere(err) {
 			return "", "", fmt.Errorf("cannot read %s: %w", path, err)
 		}
 		if dir == filepath.Dir(dir) {
@@ -266,6 +267,12 @@ func local(dir string) (name, by string, err error) {
 		dir = filepath.Dir(dir)
 	}
 	return "", "", nil
+}
+
+// notThere reports whether a file that chooses a context is not there for this user. A program under
+// another user than that of its environment has no contexts.
+func notThere(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR)
 }
 
 var errLong = fmt.Errorf("it is longer than %d bytes", maxFile)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -136,6 +137,34 @@ func TestChoice(t *testing.T) {
 	check(t, s.Use(""), nil)
 	check(t, s.Use(""), nil)
 	f("", filepath.Dir(top), "", "")
+}
+
+// TestAnotherUsersDirectories: a server's operator runs 'status' as its user, in a directory and with
+// the home of another one.
+func TestAnotherUsersDirectories(t *testing.T) {
+	for _, err := range []error{
+		&os.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, &os.PathError{Op: "open", Path: "x", Err: syscall.ENOTDIR}, os.ErrNotExist,
+	} {
+		if !notThere(err) {
+			t.Error(err)
+		}
+	}
+	if notThere(nil) || notThere(errLong) || notThere(syscall.EIO) {
+		t.Error("other errors are none of a missing file")
+	}
+	s, err := Open("/dev/null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Choose("", "/dev/null/x"); err != nil || got != (Chosen{}) {
+		t.Errorf("%+v %v", got, err)
+	}
+	if names, err := s.Names(); err != nil || len(names) != 0 {
+		t.Errorf("%v %v", names, err)
+	}
+	if s.Put("a", Context{Addr: "a"}, false) == nil {
+		t.Error("a context was stored below a file")
+	}
 }
 
 func TestLimits(t *testing.T) {
