@@ -73,6 +73,8 @@ type server struct {
 	exacta  *projectEndpoint // nil when exacta.listen_addr and exacta.ws_addr are empty
 	admin   *ops.Server      // nil when admin.listen_addr is empty
 	failed  chan error
+	started time.Time
+	version string
 }
 
 // Run reads the store and serves until ctx ends, then drains (kernel-ipc §2.7) and returns nil; an
@@ -124,7 +126,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{cfg: cfg, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1)}
+	s := &server{cfg: cfg, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1), started: time.Now(), version: o.Build.Version}
 	o.files = stream.NewFiles()
 	if s.kernel, err = openEndpoint(cfg, o, reg); err != nil {
 		return nil, err
@@ -162,7 +164,8 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		Addr: cfg.Admin.ListenAddr, InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
 		Live: s.kernel.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
 		Recovery: s.kernel.store.recovery, Store: func() ops.Store { return s.kernel.store.view(time.Now()) },
-		Projects: s.exacta.view(),
+		Projects: s.exacta.view(), Monitor: s.monitor,
+		Overview: func() obs.Overview { return s.overview(time.Now()) },
 	})
 	if err != nil {
 		return nil, err

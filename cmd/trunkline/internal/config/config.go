@@ -83,6 +83,8 @@ type Admin struct {
 	ListenAddr   string
 	InsecureBind bool
 	Pprof        bool
+	// MonitorPayloads lets the admin listener show payloads of monitored connections.
+	MonitorPayloads bool
 }
 
 // Store holds what survives a restart, and how.

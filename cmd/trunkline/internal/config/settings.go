@@ -143,6 +143,8 @@ var otherSettings = []setting{
 		help: "allow an admin address beyond loopback, where everyone may read it"},
 	{key: "admin.pprof", def: false,
 		help: "serve profiles under /debug/pprof/ on the admin address"},
+	{key: "admin.monitor_payloads", def: false,
+		help: "show payloads of monitored connections to everyone who reaches the admin address"},
 	{key: keyStoreMode, def: StoreAlways, oneOf: []string{StoreMemory, StoreInterval, StoreAlways},
 		help: "what survives a restart; memory: nothing, interval: all but two seconds of answers at a power loss, always: all that was answered"},
 	{key: "store.dir", def: "trunkline-data",
