@@ -46,7 +46,7 @@ func TestTopOnATerminal(t *testing.T) {
 		r.press(" ")
 		r.wantShown("paused")
 		r.press("n")
-		r.wantShown("sort: name")
+		r.wantGone("▼")
 		r.press(" h")
 		r.wantShown("every 100ms", "e errors")
 		r.resize(100, 30)

@@ -138,8 +138,8 @@ func (m *monitored) decode(s *link.Seen) ops.Frame {
 	return f
 }
 
-// readMembers reads the members of a frame from its text, which may end early, and returns its body or
-// its error. whole is whether that is complete.
+// readMembers reads the members of a frame from its text, which may end early, and returns its body
+// or its error. whole is whether that is complete.
 func readMembers(f *ops.Frame, text []byte) (body []byte, whole bool) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {

@@ -11,6 +11,9 @@ type saved struct {
 	row, col int
 }
 
+// region are the rows that scroll, counted from that at the top; without a last one it is all.
+type region struct{ first, last int }
+
 // strings that begin with an escape and end with a bell or with an escape and a backslash, such as
 // the title of a window.
 const stringBegins = "]P_^X"
@@ -22,6 +25,9 @@ func (s *Screen) whole(text string) int {
 		return -1
 	}
 	if !strings.ContainsRune(stringBegins, rune(text[1])) {
+		if text[1] == 'M' {
+			s.row = max(s.row-1, s.top())
+		}
 		return 2 // such as the one that has the keypad send numbers
 	}
 	for i := 2; i < len(text); i++ {
@@ -59,6 +65,11 @@ func (s *Screen) addressed(arg string, c byte) bool {
 		s.rows[s.row] = s.padded(s.col) + strings.Repeat(" ", n) + s.tail(s.rows[s.row], s.col+n)
 	case 'P':
 		s.rows[s.row] = s.padded(s.col) + s.tail(s.rows[s.row], s.col+n)
+	case 'L', 'M', 'S', 'T':
+		s.scroll(n, c)
+	case 'r':
+		s.scrolls = region{n - 1, m - 1}
+		s.row, s.col = s.top(), 0
 	case '@':
 		s.rows[s.row] = s.padded(s.col) + strings.Repeat(" ", n) + s.tail(s.rows[s.row], s.col)
 	default:
@@ -81,15 +92,40 @@ func (s *Screen) erased(arg string, c byte) bool {
 		}
 	case arg == "?1049" && c == 'h':
 		s.other = &saved{s.rows, s.row, s.col}
-		s.rows, s.row, s.col = []string{""}, 0, 0
+		s.rows, s.row, s.col = make([]string, s.height), 0, 0
 	case arg == "?1049" && c == 'l' && s.other != nil:
 		s.rows, s.row, s.col, s.other = s.other.rows, s.other.row, s.other.col, nil
-	case c == 'h' || c == 'l' || c == 'u' || c == 'p' || c == 'q' || c == 'c' || c == 't' || c == 'm':
-		// Modes of keys and of pasting, and questions that this terminal does not answer.
+	case strings.ContainsRune("hlupqctmW", rune(c)):
+		// Modes of keys and of pasting, stops of tabs, and questions, which have no answer here.
 	default:
 		return false
 	}
 	return true
+}
+
+// scroll inserts (L, T) or deletes (M, S) n rows, at the cursor or at the first one that scrolls.
+func (s *Screen) scroll(n int, c byte) {
+	last := s.scrolls.last
+	if last <= 0 {
+		last = s.height - 1
+	}
+	first := s.row
+	if c == 'S' || c == 'T' {
+		first = s.top() + s.scrolls.first
+	}
+	last += s.top()
+	for len(s.rows) <= last {
+		s.rows = append(s.rows, "")
+	}
+	for range min(n, last-first+1) {
+		if c == 'L' || c == 'T' {
+			copy(s.rows[first+1:last+1], s.rows[first:last])
+			s.rows[first] = ""
+		} else {
+			copy(s.rows[first:last], s.rows[first+1:last+1])
+			s.rows[last] = ""
+		}
+	}
 }
 
 // padded is the row of the cursor up to column n.

@@ -27,6 +27,7 @@ type Screen struct {
 	overflow      int
 	frames        int
 	other         *saved // while a program uses the whole screen
+	scrolls       region
 }
 
 // New returns an empty screen whose long lines wrap again when it becomes narrower, as terminals in
@@ -78,7 +79,10 @@ func (s *Screen) Resize(width, height int) {
 		}
 		rows = append(rows, s.cut(row, width))
 	}
-	s.rows = rows
+	if s.rows = rows; s.other != nil {
+		s.rows = append(rows, make([]string, height)...)[:height]
+		s.row = min(s.row, height-1)
+	}
 }
 
 // Shown is what one sees, without blanks at the ends of lines and without the empty rows at the
