@@ -13,6 +13,7 @@ import (
 	"trunkline/cmd/trunkline/internal/benchview"
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/engine/obs"
+	"trunkline/handlers/ops"
 )
 
 // maxListed is the longest list that the admin endpoint gives.
@@ -56,12 +57,6 @@ func newConnectionsCmd() *cobra.Command {
 	return cmd
 }
 
-// connectionList is the body of /connections.
-type connectionList struct {
-	Total       int64            `json:"total"`
-	Connections []obs.Connection `json:"connections"`
-}
-
 func runConnections(cmd *cobra.Command, f *listFlags) error {
 	if err := f.find(cmd); err != nil {
 		return err
@@ -72,7 +67,7 @@ func runConnections(cmd *cobra.Command, f *listFlags) error {
 			ask.Set(name, value)
 		}
 	}
-	var list connectionList
+	var list ops.Connections
 	if err := f.ask(cmd.Context(), "/connections?"+ask.Encode(), &list); err != nil {
 		return err
 	}
@@ -86,7 +81,7 @@ func runConnections(cmd *cobra.Command, f *listFlags) error {
 	if err := cli.Show(cmd, list, rows); err != nil {
 		return err
 	}
-	if left := list.Total - int64(len(list.Connections)); left > 0 && !cli.JSON(cmd) {
+	if left := list.Total - len(list.Connections); left > 0 && !cli.JSON(cmd) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trunkline: %d more, --limit shows them\n", left)
 	}
 	return nil

@@ -37,7 +37,7 @@ func TestConnectionsAreListed(t *testing.T) {
 	wantParts(t, out, "ID      PEER", "IN FLIGHT", "ipc-12  127.0.0.1:4�[2J  1h2m5s  0s    1.2 kB  3.4 MB  7 B     2          1        open", "draining")
 	wantParts(t, talk, "1 more, --limit shows them")
 	out, talk = asked(t, 0, "connections", "--admin", addr, "--json", "--protocol", "ipc", "--sort", "idle")
-	var list connectionList
+	var list ops.Connections
 	if err := json.Unmarshal([]byte(out), &list); err != nil || talk != "" || list.Total != 3 || list.Connections[0].BytesOut != 3400000 {
 		t.Errorf("%s%s%v", out, talk, err)
 	}

@@ -120,6 +120,14 @@ func (c *tapped) Pump(out []byte, room int, now Instant) (outAfter []byte, more 
 	return outAfter, more
 }
 
+// Report implements Reporter. A session that counts nothing has no numbers.
+func (c *tapped) Report() (inFlight, streams int64) {
+	if r, ok := c.Session.(Reporter); ok {
+		inFlight, streams = r.Report()
+	}
+	return inFlight, streams
+}
+
 // Closed implements Session.
 func (c *tapped) Closed() {
 	if tap := c.taps.release(c, nil); tap != nil {

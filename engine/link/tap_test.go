@@ -29,6 +29,9 @@ func (e *echo) Drain(Instant) {}
 func (e *echo) Load() Load    { return Load{Done: true} }
 func (e *echo) Closed()       { e.closed = true }
 
+// Report implements Reporter.
+func (e *echo) Report() (inFlight, streams int64) { return 3, 2 }
+
 // sized frames begin with a digit, which is their length.
 func sized(_ bool, b []byte) int { return max(int(b[0])-'0', 0) }
 
@@ -135,6 +138,19 @@ func TestTapsAreLimited(t *testing.T) {
 	first.Close()
 	f(maxTaps, nil)
 	f(0, ErrTaps)
+}
+
+// TestTappedSessionsReport: a session that can be observed has the numbers of its own.
+func TestTappedSessionsReport(t *testing.T) {
+	var taps Taps
+	s, _ := observed(&taps, 1)
+	if inFlight, streams := s.(Reporter).Report(); inFlight != 3 || streams != 2 {
+		t.Errorf("%d in flight, %d streams", inFlight, streams)
+	}
+	bare := taps.Opener(func(*Port) Session { return struct{ Session }{} })(NewPort(2, "peer"))
+	if inFlight, streams := bare.(Reporter).Report(); inFlight != 0 || streams != 0 {
+		t.Errorf("%d in flight, %d streams", inFlight, streams)
+	}
 }
 
 func TestTapOfAClosedConnection(t *testing.T) {

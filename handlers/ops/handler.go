@@ -17,6 +17,7 @@ func handler(c Config) http.Handler {
 	mux.HandleFunc("/readyz", c.readyz)
 	mux.HandleFunc("/version", c.version)
 	mux.HandleFunc("/store", c.store)
+	c.addLatency(mux)
 	if c.Overview != nil {
 		mux.HandleFunc("/overview", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, c.Overview()) })
 	}

@@ -157,11 +157,11 @@ func readMembers(f *ops.Frame, text []byte) (body []byte, whole bool) {
 		err = dec.Decode(&value)
 		switch key {
 		case "id":
-			f.ID = nameOf(value)
+			f.ID = frameName(value)
 		case "service":
-			service = nameOf(value)
+			service = frameName(value)
 		case "method":
-			method = nameOf(value)
+			method = frameName(value)
 		case "body", "error":
 			if body, whole = value, err == nil; err != nil {
 				body = text[from:]
@@ -182,8 +182,8 @@ func readMembers(f *ops.Frame, text []byte) (body []byte, whole bool) {
 	return body, whole
 }
 
-// nameOf is a string of a frame, empty where it is none.
-func nameOf(value json.RawMessage) (s string) {
+// frameName is a string of a frame, empty where it is none.
+func frameName(value json.RawMessage) (s string) {
 	_ = json.Unmarshal(value, &s)
 	return shorten(s)
 }

@@ -83,6 +83,9 @@ type Admin struct {
 	ListenAddr   string
 	InsecureBind bool
 	Pprof        bool
+	// SlowThreshold is 0 where there is no slow log. SlowEntries bounds it.
+	SlowThreshold time.Duration
+	SlowEntries   int
 	// MonitorPayloads lets the admin listener show payloads of monitored connections.
 	MonitorPayloads bool
 }
