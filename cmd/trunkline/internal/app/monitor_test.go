@@ -287,7 +287,7 @@ func TestOverview(t *testing.T) {
 	if _, there := o.Connections["toolhost"]; !there || o.StoreMode != "always" || o.Refusing || o.LagRecords != 0 {
 		t.Errorf("%s", body)
 	}
-	if !strings.Contains(body, `"reasons":[]`) || !strings.Contains(body, `"latencies":[`) {
+	if !strings.Contains(body, `"reasons":[]`) || !strings.Contains(body, `"method":"kernel.CreateProcess","count":1,"errors":0,`) {
 		t.Errorf("%s", body)
 	}
 }
