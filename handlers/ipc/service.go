@@ -31,7 +31,8 @@ type Config struct {
 	StreamBufferTotalBytes  int64
 	SubscriptionNameBytes   int64
 	MaxStreamsPerConnection int
-	MaxEventTypes           int
+	MaxEventTypes           int // of one stream, and as many patterns
+	MaxEventPatterns        int // of all streams together
 	MaxProcesses            int
 	SmallPages              bool // large tables do not ask for huge pages
 	MaxRateLimitUsers       int
@@ -90,6 +91,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.SubscriptionNameBytes, bus.DefaultNameBytes)
 	setDefault(&c.MaxStreamsPerConnection, 32)
 	setDefault(&c.MaxEventTypes, 256)
+	setDefault(&c.MaxEventPatterns, bus.DefaultPatterns)
 	setDefault(&c.MaxProcesses, 1_000_000)
 	setDefault(&c.MaxRateLimitUsers, 100_000)
 	setDefault(&c.DequeueLease, 30*time.Second)
@@ -125,7 +127,6 @@ type Service struct {
 	keys     *idem.Table // of other protocols; nil where nothing is journaled
 	store    *store.Store
 	calls    []callCounters // by method, as in the method table; the last one counts what reached no method
-	meter    *obs.Meter     // rows as in calls
 	turns    sync.Pool
 
 	walking atomic.Int64  // listings that run beside the loop, waiting ones included
@@ -133,6 +134,7 @@ type Service struct {
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
+	meter   *obs.Meter // rows as in calls
 }
 
 // NewService returns an endpoint with an empty process table. Start begins its periodic work.
@@ -158,6 +160,7 @@ func NewService(cfg Config) *Service {
 		StreamBytes:   cfg.StreamBufferBytes,
 		TotalBytes:    cfg.StreamBufferTotalBytes,
 		NameBytes:     cfg.SubscriptionNameBytes,
+		Patterns:      cfg.MaxEventPatterns,
 		MaxBody:       cfg.MaxFrameBytes,
 		QueryCapacity: 1 + cfg.KernelQueueCapacity,
 		GapBody:       s.appendGap,
