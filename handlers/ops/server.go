@@ -40,8 +40,13 @@ type Config struct {
 	Recovery func() *Recovery
 	// Store returns the body of /store. It may take locks, and must return promptly.
 	Store func() Store
+	// Overview returns the body of /overview; nil: it is not found. It may take locks, and must
+	// return promptly.
+	Overview func() obs.Overview
 	// Projects answers what is below /exacta/; nil: it is not found.
 	Projects http.Handler
+	// Console answers what is below /console/, POST included; nil: it is not found.
+	Console http.Handler
 	// Registry is shown by /metrics, Build by /version.
 	Registry *obs.Registry
 	Build    obs.Build

@@ -143,6 +143,10 @@ var otherSettings = []setting{
 		help: "allow an admin address beyond loopback, where everyone may read it"},
 	{key: "admin.pprof", def: false,
 		help: "serve profiles under /debug/pprof/ on the admin address"},
+	{key: keyConsoleToken, def: "",
+		help: "file with the token of viewers of the web console, at least 16 bytes; without tokens a loopback address needs none, and any other has no console"},
+	{key: keyConsoleOperator, def: "",
+		help: "file with the token of operators of the web console, at least 16 bytes; they may change as well as read"},
 	{key: keyStoreMode, def: StoreAlways, oneOf: []string{StoreMemory, StoreInterval, StoreAlways},
 		help: "what survives a restart; memory: nothing, interval: all but two seconds of answers at a power loss, always: all that was answered"},
 	{key: "store.dir", def: "trunkline-data",
@@ -164,6 +168,12 @@ func devDefaults() map[string]any {
 }
 
 const keyStoreMode = "store.mode"
+
+// The settings with the tokens of the web console.
+const (
+	keyConsoleToken    = "admin.console_token_file"
+	keyConsoleOperator = "admin.console_operator_token_file"
+)
 
 // The values of store.mode.
 const (
