@@ -231,7 +231,7 @@ type PCB struct {
 	buf []byte
 }
 
-// Need is what operations on a process read beside its row and its pid (see Warm).
+// Need is what operations on a process read beside its row and its pid (see Ahead).
 type Need uint8
 
 // The needs.
