@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTopics: each type that a live stream lists is shown once, with its streams of all kinds, up to
-// the limit.
+// TestTopics: each type that a live stream lists is shown once, with its streams of all kinds, up
+// to the limit.
 func TestTopics(t *testing.T) {
 	b := newBus(t, Config{})
 	p := &port{}

@@ -17,8 +17,8 @@ func (r *rig) listedIDs(before uint64, limit int) (ids []string, last uint64) {
 	return ids, last
 }
 
-// TestList: the newest thread comes first, pages join without a gap, more than a batch is shown, and
-// the order is the same after a restart from a snapshot, which has none.
+// TestList: the newest thread comes first, pages join without a gap, more than a batch is shown,
+// and the order is the same after a restart from a snapshot, which has none.
 func TestList(t *testing.T) {
 	r := newRig(t, Config{})
 	if ids, _ := r.listedIDs(0, 10); ids != nil {

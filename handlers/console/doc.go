@@ -1,5 +1,6 @@
-// Package console is the web console: pages of the admin listener that show one server, and that let
-// an operator change little of it. Pages are made by the server and are complete without JavaScript.
+// Package console is the web console: pages of the admin listener that show one server, and that
+// let an operator change little of it. Pages are made by the server and are complete without
+// JavaScript.
 //
 //	GET  /console/               overview; its numbers follow over /console/live
 //	GET  /console/processes      by filter, in pages; /console/process?pid= is one of them

@@ -108,8 +108,8 @@ func event(text string) Event {
 	return Event{At: time.Unix(1_780_000_000, 0), Type: "a", Source: hostile, Payload: text}
 }
 
-// TestLiveRows: events arrive, longer than the listener's limits for answers; a view that comes back
-// misses nothing, and what is missing is marked.
+// TestLiveRows: events arrive, longer than the listener's limits for answers; a view that comes
+// back misses nothing, and what is missing is marked.
 func TestLiveRows(t *testing.T) {
 	r := newRig(t)
 	base := r.serve()

@@ -80,8 +80,8 @@ func (s *sampler) take() overview {
 	return s.latest
 }
 
-// between returns the later of two readings with the rates since the earlier one, or since the start
-// of the server if that is zero.
+// between returns the later of two readings with the rates since the earlier one, or since the
+// start of the server if that is zero.
 func between(from, to *sample) overview {
 	secs := to.overview.UptimeSeconds
 	if !from.at.IsZero() {

@@ -12,9 +12,9 @@ import (
 // ErrNotFound is returned by a Source for what is not there.
 var ErrNotFound = errors.New("not found")
 
-// Source is the server as the console sees it. A member that is nil leaves its page out. The members
-// are called from several goroutines at once, hold no lock for long, and keep to the limits that
-// they are given.
+// Source is the server as the console sees it. A member that is nil leaves its page out. The
+// members are called from several goroutines at once, hold no lock for long, and keep to the limits
+// that they are given.
 type Source struct {
 	Overview func() obs.Overview
 	// Processes lists processes in the order of their creation, Process shows one.

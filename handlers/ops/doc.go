@@ -10,7 +10,7 @@
 //	GET /debug/pprof/…  profiles, only with admin.pprof
 //
 // It answers GET and HEAD only, changes nothing, and has no authentication: it binds to loopback
-// unless the operator insists (admin.insecure_bind). The web console is the exception: it takes POST,
-// and decides itself who may read and change. At most maxConnections are open; further ones
+// unless the operator insists (admin.insecure_bind). The web console is the exception: it takes
+// POST, and decides itself who may read and change. At most maxConnections are open; further ones
 // wait in the backlog.
 package ops

@@ -19,6 +19,7 @@ import (
 	"trunkline/engine/exacta/secret"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
+	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 	core "trunkline/engine/threads"
 	"trunkline/handlers/console"
@@ -51,10 +52,18 @@ func (s *server) openConsole(oc *ops.Config, version string) (*consolePages, err
 	p := &consolePages{s: s, cfg: s.cfg, host: stream.NewHost(stream.Config{
 		MaxConnections: maxConsoleCalls, Limits: limits(&s.cfg.Kernel), Open: s.kernel.svc.Open, Refuse: s.kernel.svc.AppendRefusal, Logger: s.log,
 	})}
+	look, latencies := oc.Overview, oc.Latencies
+	if latencies != nil {
+		look = func() obs.Overview {
+			o := oc.Overview()
+			o.Latencies = latencies()
+			return o
+		}
+	}
 	src := console.Source{
-		Overview: oc.Overview, Processes: p.processes, Process: p.process, Terminate: p.terminate,
+		Overview: look, Processes: p.processes, Process: p.process, Terminate: p.terminate,
 		Threads: p.threads, Thread: p.thread, Topics: p.topics, Subscribe: p.subscribe,
-		Store: p.store, Settings: p.settings,
+		Connections: oc.Connections, Slow: oc.Slow, Store: p.store, Settings: p.settings,
 	}
 	if s.exacta != nil {
 		src.Projects, src.Project, src.Cancel = p.projects, p.project, p.cancel

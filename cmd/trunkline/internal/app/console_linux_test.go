@@ -168,8 +168,8 @@ func (b *consoleBrowser) keyboard() {
 	b.Wait(`location.pathname === "/console/store"`)
 }
 
-// live: numbers and rows follow the server, wait while the page is paused, and go on where they were
-// after the connection was lost.
+// live: numbers and rows follow the server, wait while the page is paused, and go on where they
+// were after the connection was lost.
 func (b *consoleBrowser) live() {
 	i := start(b.t)
 	b.base = "http://" + i.addr("admin")
