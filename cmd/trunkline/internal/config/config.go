@@ -88,23 +88,6 @@ type Admin struct {
 	ConsoleOperatorTokenFile string
 }
 
-// minConsoleToken is the length of the shortest token of the web console, in bytes.
-const minConsoleToken = 16
-
-// ConsoleTokens reads the tokens of the web console, "" for each that has no file.
-func (a *Admin) ConsoleTokens() (viewer, operator string, err error) {
-	if viewer, err = secretIn(keyConsoleToken, a.ConsoleTokenFile, minConsoleToken); err == nil {
-		operator, err = secretIn(keyConsoleOperator, a.ConsoleOperatorTokenFile, minConsoleToken)
-	}
-	return viewer, operator, err
-}
-
-// Loopback reports whether only this machine reaches the admin listener.
-func (a *Admin) Loopback() bool {
-	loop, err := isLoopback(a.ListenAddr)
-	return loop && err == nil
-}
-
 // Store holds what survives a restart, and how.
 type Store struct {
 	Mode             string

@@ -169,12 +169,6 @@ func devDefaults() map[string]any {
 
 const keyStoreMode = "store.mode"
 
-// The settings with the tokens of the web console.
-const (
-	keyConsoleToken    = "admin.console_token_file"
-	keyConsoleOperator = "admin.console_operator_token_file"
-)
-
 // The values of store.mode.
 const (
 	StoreMemory   = "memory"
