@@ -13,6 +13,7 @@ import (
 	"trunkline/engine/idem"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
+	"trunkline/engine/obs"
 	"trunkline/engine/orchestration"
 	"trunkline/engine/store"
 	"trunkline/handlers/ipc/message"
@@ -63,6 +64,8 @@ type Config struct {
 	// Version is the program's, and ReadTimeout the owner's idle and frame timer: Ping shows both.
 	Version     string
 	ReadTimeout time.Duration
+	// Recorder gets the latencies of the methods; nil: they are not kept.
+	Recorder *obs.Recorder
 	// Now overrides the clock that the connection's owner reads, for tests.
 	Now    func() link.Instant
 	Logger *slog.Logger
@@ -122,6 +125,7 @@ type Service struct {
 	keys     *idem.Table // of other protocols; nil where nothing is journaled
 	store    *store.Store
 	calls    []callCounters // by method, as in the method table; the last one counts what reached no method
+	meter    *obs.Meter     // rows as in calls
 	turns    sync.Pool
 
 	walking atomic.Int64  // listings that run beside the loop, waiting ones included
@@ -138,6 +142,7 @@ func NewService(cfg Config) *Service {
 		cfg:     cfg,
 		routes:  newRoutes(methods),
 		calls:   make([]callCounters, len(methods)+1),
+		meter:   cfg.Recorder.Meter("ipc", meterNames()),
 		walkers: make(chan struct{}, maxWalkers),
 		stop:    make(chan struct{}),
 		pong:    newPong(&cfg),

@@ -19,7 +19,6 @@ import (
 	"trunkline/engine/exacta/secret"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
-	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 	core "trunkline/engine/threads"
 	"trunkline/handlers/console"
@@ -52,16 +51,8 @@ func (s *server) openConsole(oc *ops.Config, version string) (*consolePages, err
 	p := &consolePages{s: s, cfg: s.cfg, host: stream.NewHost(stream.Config{
 		MaxConnections: maxConsoleCalls, Limits: limits(&s.cfg.Kernel), Open: s.kernel.svc.Open, Refuse: s.kernel.svc.AppendRefusal, Logger: s.log,
 	})}
-	look, latencies := oc.Overview, oc.Latencies
-	if latencies != nil {
-		look = func() obs.Overview {
-			o := oc.Overview()
-			o.Latencies = latencies()
-			return o
-		}
-	}
 	src := console.Source{
-		Overview: look, Processes: p.processes, Process: p.process, Terminate: p.terminate,
+		Overview: oc.Overview, Processes: p.processes, Process: p.process, Terminate: p.terminate,
 		Threads: p.threads, Thread: p.thread, Topics: p.topics, Subscribe: p.subscribe,
 		Connections: oc.Connections, Slow: oc.Slow, Store: p.store, Settings: p.settings,
 	}

@@ -22,6 +22,7 @@ import (
 type endpoint struct {
 	svc         *ipc.Service
 	srv         *reactor.Server
+	taps        link.Taps
 	bound       []bound
 	tasks       sync.WaitGroup // accept loops and the watch over the event loops
 	dead        atomic.Pointer[error]
@@ -49,7 +50,9 @@ func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, 
 	if e.bound, err = listenAll(&cfg.Kernel.Access); err != nil {
 		return nil, err
 	}
-	if e.srv, err = reactor.New(reactorConfig(&cfg.Kernel, e.svc, o)); err != nil {
+	rc := reactorConfig(&cfg.Kernel, e.svc, o)
+	rc.Open = e.taps.Opener(rc.Open)
+	if e.srv, err = reactor.New(rc); err != nil {
 		closeAll(e.bound)
 		return nil, fmt.Errorf("cannot start the event loops: %w", err)
 	}
@@ -124,6 +127,7 @@ func (e *endpoint) abort() {
 
 func reactorConfig(k *config.Kernel, svc *ipc.Service, o Options) reactor.Config {
 	return reactor.Config{Loops: k.Loops, Config: stream.Config{
+		Protocol:       "ipc",
 		MaxConnections: k.MaxConnections,
 		Limits:         limits(k),
 		Open:           svc.Open,
@@ -156,7 +160,7 @@ func serviceConfig(cfg *config.Config, o Options) ipc.Config {
 		*d = max(*d, time.Nanosecond)
 	}
 	c.SmallPages = !cfg.Kernel.HugePages
-	c.Version, c.Logger = o.Build.Version, o.Logger
+	c.Version, c.Logger, c.Recorder = o.Build.Version, o.Logger, o.recorder
 	c.Journaled = cfg.Store.Mode != config.StoreMemory
 	c.IdempotencyTTL = cfg.Toolhost.IdempotencyTTL
 	c.SnapshotBytes, c.SnapshotInterval = cfg.Store.SnapshotBytes, cfg.Store.SnapshotInterval

@@ -8,14 +8,14 @@ import (
 	"trunkline/engine/stream"
 )
 
-// overview returns what a look at the whole server shows. It takes the locks of the tables it
-// counts, one at a time.
-func (s *server) overview(now time.Time) obs.Overview {
+// overview returns what a look at the whole server shows, with these latencies. It takes the locks
+// of the tables it counts, one at a time.
+func (s *server) overview(latencies []obs.Latency, now time.Time) obs.Overview {
 	reasons := s.ready.Reasons()
 	o := obs.Overview{
 		At: now.UTC(), Version: s.version, UptimeSeconds: now.Sub(s.started).Seconds(),
 		Ready: len(reasons) == 0, Reasons: reasons,
-		Processes: map[string]int64{}, Connections: map[string]int64{}, Latencies: []obs.Latency{},
+		Processes: map[string]int64{}, Connections: map[string]int64{}, Latencies: append([]obs.Latency{}, latencies...),
 	}
 	s.addService(&o)
 	s.addConnections(&o)

@@ -211,13 +211,16 @@ func TestDefaults(t *testing.T) {
 	f("admin.pprof", false)
 	f("admin.console_token_file", "")
 	f("admin.console_operator_token_file", "")
+	f("admin.slow_threshold_ms", 100)
+	f("admin.slow_entries", 512)
+	f("admin.monitor_payloads", false)
 	f("store.mode", "always")
 	f("store.dir", "trunkline-data")
 	f("store.snapshot_bytes", 67108864)
 	f("store.snapshot_interval_secs", 600)
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 154; got != want {
+	if got, want := len(c.Rows()), 157; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -274,7 +277,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if s := c.Summary(); s != "1 from file "+path+", 153 from defaults" {
+	if s := c.Summary(); s != "1 from file "+path+", 156 from defaults" {
 		t.Errorf("Summary = %q", s)
 	}
 }

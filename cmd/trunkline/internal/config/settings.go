@@ -147,6 +147,12 @@ var otherSettings = []setting{
 		help: "file with the token of viewers of the web console, at least 16 bytes; without tokens a loopback address needs none, and any other has no console"},
 	{key: keyConsoleOperator, def: "",
 		help: "file with the token of operators of the web console, at least 16 bytes; they may change as well as read"},
+	{key: "admin.slow_threshold_ms", def: 100, min: 0, max: maxToolMs,
+		help: "a request that took as long or longer is in the slow log; 0: none is"},
+	{key: "admin.slow_entries", def: 512, min: 1, max: maxSlowEntries,
+		help: "requests that the slow log keeps, the newest ones"},
+	{key: "admin.monitor_payloads", def: false,
+		help: "show payloads of monitored connections to everyone who reaches the admin address"},
 	{key: keyStoreMode, def: StoreAlways, oneOf: []string{StoreMemory, StoreInterval, StoreAlways},
 		help: "what survives a restart; memory: nothing, interval: all but two seconds of answers at a power loss, always: all that was answered"},
 	{key: "store.dir", def: "trunkline-data",
@@ -166,6 +172,9 @@ var otherSettings = []setting{
 func devDefaults() map[string]any {
 	return map[string]any{keyStoreMode: StoreMemory, "log.format": obs.FormatText, "admin.pprof": true}
 }
+
+// maxSlowEntries is the largest admin.slow_entries: some 20 MB.
+const maxSlowEntries = 100_000
 
 const keyStoreMode = "store.mode"
 
