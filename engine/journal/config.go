@@ -48,8 +48,8 @@ type Config struct {
 	// records up to it are acknowledged. It runs on the committer without a lock, and delays the
 	// next group. It may call Append. It must not call Barrier or Close.
 	OnDurable func(upTo Index)
-	// OnWritten is called once for every group: how long it waited since it was first asked for, less
-	// than zero if nothing waits for it, and how long the store took. It runs on the committer
+	// OnWritten is called once for every group: how long it waited since it was first asked for,
+	// less than zero if nothing waits for it, and how long the store took. It runs on the committer
 	// without a lock, before OnDurable, and must be quick.
 	OnWritten func(waited, took time.Duration)
 	// OnFailure is called at most once, when the journal stops: nothing after the last OnDurable is

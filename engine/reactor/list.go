@@ -43,7 +43,7 @@ func (s *Server) Connections(ctx context.Context) []obs.Connection {
 		case <-ctx.Done():
 		}
 	}
-	// One that left its loop meanwhile is in both lists, one that moved within its loop in one twice.
+	// One that left its loop meanwhile is in both lists, one that moved in its loop in one twice.
 	rows = s.host.Connections(rows)
 	slices.SortStableFunc(rows, func(a, b obs.Connection) int {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))

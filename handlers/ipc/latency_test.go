@@ -86,8 +86,8 @@ func TestAnswersBesideTheLoopAreTimed(t *testing.T) {
 	}
 }
 
-// TestTheWaitForTheDiskIsTimed: a reply that the journal holds has taken until it was released, also
-// in the slow log.
+// TestTheWaitForTheDiskIsTimed: a reply that the journal holds has taken until it was released,
+// also in the slow log.
 func TestTheWaitForTheDiskIsTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := obs.NewRecorder(100*time.Millisecond, 8)

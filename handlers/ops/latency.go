@@ -29,8 +29,8 @@ type Connections struct {
 	Connections []obs.Connection `json:"connections"`
 }
 
-// Problem is the body of a refusal.
-type Problem struct {
+// problem is the body of a refusal.
+type problem struct {
 	Error string `json:"error"`
 }
 
@@ -82,7 +82,7 @@ func (c Config) connections(w http.ResponseWriter, r *http.Request) {
 	order := orders[cmp.Or(q.Get("sort"), "id")]
 	if order == nil {
 		names := slices.Sorted(maps.Keys(orders))
-		answer(w, http.StatusBadRequest, Problem{"cannot sort by " + strconv.Quote(q.Get("sort")) + ": want one of " + strings.Join(names, ", ")})
+		answer(w, http.StatusBadRequest, problem{"cannot sort by " + strconv.Quote(q.Get("sort")) + ": want one of " + strings.Join(names, ", ")})
 		return
 	}
 	rows := c.Connections()
@@ -104,7 +104,7 @@ func limitOf(w http.ResponseWriter, r *http.Request) (n int, ok bool) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxRows {
-		answer(w, http.StatusBadRequest, Problem{"cannot use limit " + strconv.Quote(text) + ": want 1 to " + strconv.Itoa(maxRows)})
+		answer(w, http.StatusBadRequest, problem{"cannot use limit " + strconv.Quote(text) + ": want 1 to " + strconv.Itoa(maxRows)})
 		return 0, false
 	}
 	return n, true

@@ -16,7 +16,9 @@ func TestLatencyIsShown(t *testing.T) {
 			t.Errorf("%s = %d without anything to show", path, code)
 		}
 	}
-	c.Latencies = func() []obs.Latency { return []obs.Latency{{Protocol: "ipc", Method: "kernel.Ping", Count: 2, P99: 0.5}} }
+	c.Latencies = func() []obs.Latency {
+		return []obs.Latency{{Protocol: "ipc", Method: "kernel.Ping", Count: 2, P99: 0.5}}
+	}
 	want := `{"latencies":[{"protocol":"ipc","method":"kernel.Ping","count":2,"errors":0,"sum_seconds":0,"p50_seconds":0,"p90_seconds":0,"p99_seconds":0.5,"p999_seconds":0}]}` + "\n"
 	if code, body, _ := ask(c, "GET", "/latency"); code != 200 || body != want {
 		t.Errorf("%d %s", code, body)
