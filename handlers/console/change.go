@@ -112,19 +112,20 @@ func (c *Console) cancel(w http.ResponseWriter, r *http.Request) {
 	c.done(w, r, v, err, root+"project?done=cancelled&id="+url.QueryEscape(id))
 }
 
-// done answers a change: a form whose change was made goes on to a page.
+// done answers a change: a person by a page, a program by JSON.
 func (c *Console) done(w http.ResponseWriter, r *http.Request, v visitor, err error, next string) {
-	if err != nil {
+	switch {
+	case err != nil && v.session != nil:
+		c.render(w, r, statusOf(err), errorTemplate, v, errorView{statusOf(err), err.Error()})
+	case err != nil:
 		answer(w, statusOf(err), failure{err.Error()})
-		return
-	}
-	if v.session == nil {
+	case v.session != nil:
+		http.Redirect(w, r, next, http.StatusSeeOther)
+	default:
 		answer(w, http.StatusOK, struct {
 			OK bool `json:"ok"`
 		}{true})
-		return
 	}
-	http.Redirect(w, r, next, http.StatusSeeOther)
 }
 
 // audit logs a change, whether it was made or not.
