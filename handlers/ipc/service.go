@@ -125,7 +125,6 @@ type Service struct {
 	keys     *idem.Table // of other protocols; nil where nothing is journaled
 	store    *store.Store
 	calls    []callCounters // by method, as in the method table; the last one counts what reached no method
-	meter    *obs.Meter     // rows as in calls
 	turns    sync.Pool
 
 	walking atomic.Int64  // listings that run beside the loop, waiting ones included
@@ -133,6 +132,7 @@ type Service struct {
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
+	meter   *obs.Meter // rows as in calls
 }
 
 // NewService returns an endpoint with an empty process table. Start begins its periodic work.

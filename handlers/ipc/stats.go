@@ -21,14 +21,20 @@ type tally struct {
 	n    int64
 }
 
-// count counts one more answer of the turn.
-func (t *turn) count(row int, code wire.Code) {
-	c := &t.tally
-	if c.n > 0 && (row != c.row || code != c.code) {
-		t.flush()
+// count counts the answer of the request at hand, which is another one than the one before.
+func (t *turn) count(code wire.Code) {
+	t.flush()
+	t.tally = tally{row: t.row, code: code, n: 1}
+}
+
+// countSilent counts a request that has no reply of its own in this turn.
+func (t *turn) countSilent() {
+	if t.silent = false; !t.later {
+		t.count(wire.OK)
+		return
 	}
-	c.row, c.code = row, code
-	c.n++
+	t.later = false
+	t.svc.calls[t.row][wire.OK].Add(1)
 }
 
 // flush adds what the tally has to the counters, and to the requests whose time is taken when their

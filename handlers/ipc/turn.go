@@ -21,9 +21,6 @@ type turn struct {
 	s   *session
 	now link.Instant
 
-	came  int64 // when the turn's input was read, by the owner's clock
-	later bool  // the answer of the request at hand comes by the mailbox
-
 	out    []byte
 	used   int           // bytes of the input taken
 	start  int           // where the frame being answered begins in out
@@ -57,6 +54,9 @@ type turn struct {
 	created  orchestration.CreateArgs
 	init     orchestration.InitArgs
 	report   orchestration.Report
+
+	came  int64 // when the turn's input was read, by the owner's clock
+	later bool  // the answer of the request at hand comes by the mailbox
 }
 
 func newTurn(svc *Service) *turn { return &turn{svc: svc} }
@@ -160,16 +160,15 @@ func (t *turn) answer(code wire.Code) {
 	switch {
 	case code != wire.OK:
 		t.fail(code)
-	case t.later:
-		t.svc.calls[t.row][code].Add(1)
-		t.later, t.silent = false, false
-		return
 	case t.silent:
-		t.silent = false
-		t.count(t.row, code)
+		t.countSilent()
 		return
 	}
-	t.count(t.row, code)
+	if c := &t.tally; t.row == c.row && code == c.code {
+		c.n++
+	} else {
+		t.count(code)
+	}
 	t.out = sealFrame(t.out, t.start, t.id, t.svc.cfg.MaxFrameBytes)
 }
 
