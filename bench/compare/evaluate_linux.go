@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -35,8 +36,8 @@ const (
 // evaluate compares all benchmarks. The first look only reports which of them seem to have moved;
 // whether one did is decided by rounds that are taken afterwards for that, so that being picked for
 // a chance deviation does not count. All suspects together have the time of the flag. One may take
-// almost twice its share of what is left, so that a single noisy one does not take it all; the last
-// may take the rest.
+// almost twice its share of what is left, or a sixteenth of it, so that the first ones are settled
+// and a single noisy one does not take it all; the last may take the rest.
 func (c *comparison) evaluate() error {
 	var suspects []*benchmark
 	for _, b := range c.list {
@@ -44,16 +45,31 @@ func (c *comparison) evaluate() error {
 			suspects = append(suspects, b)
 		}
 	}
-	slices.SortStableFunc(suspects, worstFirst)
+	inTurns(suspects)
 	deadline := time.Now().Add(c.again)
 	for i, b := range suspects {
 		fmt.Fprintf(os.Stderr, "measuring %s again, %d of %d\n", b.name, i+1, len(suspects))
-		share := 2 * time.Until(deadline) / time.Duration(len(suspects)-i+1)
+		share := max(2*time.Until(deadline)/time.Duration(len(suspects)-i+1), time.Until(deadline)/16)
 		if err := c.confirm(b, level(len(suspects)), time.Now().Add(share)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// inTurns orders what is measured again: the clearest one of each group, then the second one of
+// each. A slow path is in many benchmarks of a group, and one of them settles what happened; the
+// time may not last for all of them, and a noisy one takes long.
+func inTurns(suspects []*benchmark) {
+	slices.SortStableFunc(suspects, func(a, b *benchmark) int {
+		return cmp.Or(cmp.Compare(len(b.memory), len(a.memory)), cmp.Compare(b.change.clear(), a.change.clear()))
+	})
+	turn, of := map[*benchmark]int{}, map[*group]int{}
+	for _, b := range suspects {
+		turn[b] = of[b.group]
+		of[b.group]++
+	}
+	slices.SortStableFunc(suspects, func(a, b *benchmark) int { return cmp.Compare(turn[a], turn[b]) })
 }
 
 // first is what the first look finds.
@@ -67,11 +83,14 @@ func (b *benchmark) first() {
 	default:
 		s := shiftOf(b.ratios())
 		b.change, b.memory = &s, b.moves()
-		if s.seems() {
+		if s.seems() || !b.exact() {
 			b.verdict = unsure
 		}
 	}
 }
+
+// clear is how far all of the interval is from 1, as a ratio above it; below 1 it is not.
+func (s *shift) clear() float64 { return max(s.Low, 1/s.High) }
 
 // seems reports whether the first look makes it worth to measure again.
 func (s shift) seems() bool { return s.Ratio >= seeming || s.Ratio <= 1/seeming }
@@ -91,6 +110,11 @@ func (c *comparison) confirm(b *benchmark, alpha float64, deadline time.Time) er
 	})
 	if err == nil && s.Rounds > 0 {
 		b.change, b.verdict = &s, v
+	}
+	if !b.exact() {
+		if b.memory = nil; s.Rounds >= 2*c.Options.Rounds {
+			b.memory = again.moves()
+		}
 	}
 	return err
 }
@@ -145,9 +169,22 @@ func (m memory) String() string {
 	return fmt.Sprintf("%s memory: %g to %g %s", word, m.from, m.to, m.unit)
 }
 
+// exact reports whether what moved of the memory is certain: each side has one figure in all its
+// rounds, as most benchmarks have. Where buffers grow by chance, the few rounds of the first look
+// come into such an order once in 35 times, those of a second one once in thousands.
+func (b *benchmark) exact() bool {
+	for _, m := range b.memory {
+		for side := range sides {
+			if v := b.figures(side, m.unit); slices.Min(v) != slices.Max(v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // moves reports what moved of a benchmark's memory: every round of one side is above every round of
-// the other. Most benchmarks show the same figure in every round, and where buffers grow by chance,
-// no order of all rounds comes about by chance.
+// the other.
 func (b *benchmark) moves() (moved []memory) {
 	for _, unit := range []string{gobench.Allocs, gobench.Bytes} {
 		before, after := b.figures(base, unit), b.figures(now, unit)

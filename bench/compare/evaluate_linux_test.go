@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"trunkline/bench/internal/gobench"
 )
 
 // machine makes up the ratios of a benchmark that takes speed times what it took: both sides of a
@@ -168,5 +170,50 @@ func TestWorstFirst(t *testing.T) {
 	}
 	if !slices.Equal(got, []float64{1.5, 1.1, 0.5, 0.9, 1}) {
 		t.Errorf("the order is %v", got)
+	}
+}
+
+// TestExact: memory that moved is certain at the first look only where each side has one figure;
+// else it is measured again.
+func TestExact(t *testing.T) {
+	f := func(before, after []float64, moved, exact bool) {
+		t.Helper()
+		b := &benchmark{}
+		for side, v := range [sides][]float64{before, after} {
+			for _, n := range v {
+				b.rounds[side] = append(b.rounds[side], map[string]float64{gobench.Bytes: n})
+			}
+		}
+		b.first()
+		if got := len(b.memory) > 0; got != moved || b.exact() != exact || b.verdict == same != (exact || !moved) {
+			t.Errorf("%v to %v: moved %v, exact %v, %s", before, after, got, b.exact(), b.verdict)
+		}
+	}
+	f([]float64{64, 64, 64}, []float64{65, 65, 65}, true, true)
+	f([]float64{65, 65, 65}, []float64{64, 64, 64}, true, true)
+	f([]float64{60, 60, 61}, []float64{115, 115, 115}, true, false)
+	f([]float64{60, 60, 60}, []float64{61, 115, 115}, true, false)
+	f([]float64{60, 60, 61}, []float64{61, 115, 115}, false, true)
+	f([]float64{64, 64, 64}, []float64{64, 64, 64}, false, true)
+}
+
+// TestInTurns: each group has its clearest benchmark measured before any has its second one.
+func TestInTurns(t *testing.T) {
+	kernel, line := &group{name: "Kernel"}, &group{name: "Line"}
+	list := []*benchmark{
+		{group: kernel, name: "noisy", change: &shift{Ratio: 1.4, Low: 0.8, High: 2}},
+		{group: kernel, name: "slower", change: &shift{Ratio: 1.1, Low: 1.08, High: 1.2}},
+		{group: kernel, name: "faster", change: &shift{Ratio: 0.9, Low: 0.8, High: 0.95}},
+		{group: line, name: "even", change: &shift{Ratio: 1, Low: 0.97, High: 1.02}},
+		{group: line, name: "slow", change: &shift{Ratio: 1.02, Low: 1.01, High: 1.03}},
+		{group: line, name: "larger", change: &shift{Ratio: 1, Low: 0.9, High: 1.1}, memory: []memory{{more: true}}},
+	}
+	inTurns(list)
+	var got []string
+	for _, b := range list {
+		got = append(got, b.name)
+	}
+	if want := []string{"larger", "slower", "faster", "slow", "even", "noisy"}; !slices.Equal(got, want) {
+		t.Errorf("the order is %v, want %v", got, want)
 	}
 }

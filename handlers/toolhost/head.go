@@ -50,18 +50,22 @@ func (s *session) answersBare(e *Entry) bool {
 }
 
 // serveBare answers the bare lines that in begins with, at least one and at most most, and no more
-// once the replies are larger than the turn may hold.
-func (s *session) serveBare(e *Entry, in, out []byte, most int) (used, lines int, outAfter []byte) {
-	c, start := s.takeCall(), len(out)
+// once the replies of the turn, which begin at out[start], are larger than it may hold.
+func (s *session) serveBare(e *Entry, in, out []byte, start, most int) (used, lines int, outAfter []byte) {
+	c := s.takeCall()
 	c.entry, c.id = e, requestID{}
 	c.req.input = append(c.req.input[:0], emptyObject...)
+	bad := int64(0)
 	for more := true; more; more = lines < most && len(out)-start <= link.DefaultUnsentBytes && e.bare(in[used:]) {
 		c.fast, c.lean = true, !s.observed
+		at := len(out)
 		out = c.run(out)
+		bad += failed(out[at:])
 		c.next()
 		used += len(e.head) + len(bareEnd)
 		lines++
 	}
 	s.spare, s.scanned = c, 0
+	s.answered.Add(e.index, s.came, int64(lines), bad)
 	return used, lines, out
 }
