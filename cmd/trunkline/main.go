@@ -109,6 +109,7 @@ func verbs() []*cobra.Command {
 		newSubCmd(),
 		newPubCmd(),
 		newStatusCmd(),
+		newReloadCmd(),
 		newBenchCmd(),
 		newConfigCmd(),
 		newStoreCmd(),

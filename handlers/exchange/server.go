@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"trunkline/engine/envelope"
+	"trunkline/handlers/internal/conns"
 )
 
 // Server answers POST /api/v1/process (envelope §2.3). Any goroutine may call its methods.
@@ -20,6 +21,7 @@ type Server struct {
 	http     *http.Server
 	process  func(dst, src []byte) ([]byte, envelope.Reason, *envelope.Error)
 	refusals refusals
+	bounds   atomic.Pointer[bounds]
 	buffers  sync.Pool // of *buffers
 
 	draining atomic.Bool
@@ -27,6 +29,15 @@ type Server struct {
 	inFlight atomic.Int64
 	open     atomic.Int64
 	classes  [6]atomic.Uint64
+
+	mu        sync.Mutex
+	listeners []*conns.Listener
+}
+
+// bounds is what a running server can change.
+type bounds struct {
+	connections, inFlight int
+	overloaded            *refusal
 }
 
 // Stats are the server's counters, each read on its own.
@@ -44,6 +55,7 @@ type Stats struct {
 func NewServer(engine *envelope.Engine, cfg HTTPConfig) *Server {
 	s := &Server{cfg: cfg, process: engine.Process, refusals: newRefusals(cfg)}
 	s.buffers.New = func() any { return new(buffers) }
+	s.SetLimits(cfg.MaxConnections, cfg.MaxInFlight)
 	one := new(http.Protocols)
 	one.SetHTTP1(true)
 	s.http = &http.Server{
@@ -68,6 +80,25 @@ func (s *Server) Serve(ln net.Listener) error {
 		return fmt.Errorf("cannot serve HTTP: %w", err)
 	}
 	return nil
+}
+
+// SetLimits changes MaxConnections and MaxInFlight. What is above a lower limit goes on.
+func (s *Server) SetLimits(connections, inFlight int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bounds.Store(&bounds{connections, inFlight, tooMany(inFlight)})
+	for _, ln := range s.listeners {
+		ln.SetLimit(connections)
+	}
+}
+
+// listen bounds the connections of ln.
+func (s *Server) listen(ln net.Listener) listener {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := conns.Limit(ln, s.bounds.Load().connections)
+	s.listeners = append(s.listeners, l)
+	return listener{l, s}
 }
 
 // drain refuses requests from now on with 503 shutting_down and ends connections after their next
@@ -125,7 +156,7 @@ func (s *Server) count(status int) {
 func (s *Server) enter() bool {
 	for {
 		n := s.inFlight.Load()
-		if n >= int64(s.cfg.MaxInFlight) {
+		if n >= int64(s.bounds.Load().inFlight) {
 			return false
 		}
 		if s.inFlight.CompareAndSwap(n, n+1) {

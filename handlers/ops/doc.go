@@ -5,6 +5,7 @@
 //	GET /metrics   the registry of this engine in Prometheus text
 //	GET /version   the build as JSON
 //	GET /store     what is durable, how far it is written, and how much room there is, as JSON
+//	GET /reload    the outcome of the last order to read the settings again, as JSON
 //	GET /exacta/…  the page that shows projects, of another room
 //	GET /debug/pprof/…  profiles, only with admin.pprof
 //

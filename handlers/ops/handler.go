@@ -17,6 +17,9 @@ func handler(c Config) http.Handler {
 	mux.HandleFunc("/readyz", c.readyz)
 	mux.HandleFunc("/version", c.version)
 	mux.HandleFunc("/store", c.store)
+	if c.Reload != nil {
+		mux.HandleFunc("/reload", c.reload)
+	}
 	mux.Handle("/metrics", promhttp.HandlerFor(c.Registry.Gatherer(), promhttp.HandlerOpts{
 		MaxRequestsInFlight: 4, // a scrape walks every metric: a fifth scraper waits for its next turn
 	}))

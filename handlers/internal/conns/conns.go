@@ -9,55 +9,17 @@ import (
 	"time"
 )
 
-// Listener is a listener with a bound on its open connections. At the bound it stops accepting: new
-// ones wait in the system's backlog until a connection closes.
-type Listener struct {
-	net.Listener
-	slots  chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-// Limit returns ln with a bound: at most so many connections are open at once.
-func Limit(ln net.Listener, most int) *Listener {
-	return &Listener{Listener: ln, slots: make(chan struct{}, most), closed: make(chan struct{})}
-}
-
-// Accept waits for a free slot, then for a connection, which is a *Conn.
-func (l *Listener) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
-	}
-	return &Conn{Conn: c, slots: l.slots}, nil
-}
-
-// Open returns how many connections are open.
-func (l *Listener) Open() int { return len(l.slots) }
-
-// Close also ends an Accept that waits for a slot.
-func (l *Listener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
 // Conn is a connection that gives its slot back when it is closed, once.
 type Conn struct {
 	net.Conn
-	slots <-chan struct{}
-	once  sync.Once
+	from *Listener
+	once sync.Once
 }
 
 // Close closes the connection; the slot is free afterwards, so that the bound counts open sockets.
 func (c *Conn) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(func() { <-c.slots })
+	c.once.Do(c.from.give)
 	return err
 }
 

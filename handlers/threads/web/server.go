@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/handlers/internal/conns"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
@@ -28,6 +29,10 @@ type Server struct {
 
 	draining atomic.Bool
 	stopped  atomic.Bool // connections are closed without lingering
+
+	mu          sync.Mutex
+	connections int // that may be open
+	listeners   []*conns.Listener
 }
 
 // New returns a server. Nothing runs before Serve.
@@ -48,6 +53,7 @@ func New(cfg Config) *Server {
 	if cfg.ResourceMetadata != "" {
 		s.challenge[0] += `, resource_metadata="` + cfg.ResourceMetadata + `"`
 	}
+	s.connections = s.limits.Connections
 	s.exchanges.New = func() any { return new(exchange) }
 	s.addRoutes()
 	one := new(http.Protocols)

@@ -89,6 +89,7 @@ func TestDefaults(t *testing.T) {
 	f("kernel.cleanup_interval_secs", 300)
 	f("kernel.process_retention_secs", 86400)
 	f("kernel.shutdown_grace_secs", 5)
+	f("kernel.lame_duck_secs", 0)
 	f("kernel.max_envelopes", 10000)
 	f("kernel.max_envelope_bytes", 536870912)
 	f("kernel.envelope_retention_secs", 86400)
@@ -215,7 +216,7 @@ func TestDefaults(t *testing.T) {
 	f("store.snapshot_interval_secs", 600)
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 152; got != want {
+	if got, want := len(c.Rows()), 153; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -272,7 +273,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if s := c.Summary(); s != "1 from file "+path+", 151 from defaults" {
+	if s := c.Summary(); s != "1 from file "+path+", 152 from defaults" {
 		t.Errorf("Summary = %q", s)
 	}
 }
