@@ -57,12 +57,13 @@ func (c *comparison) evaluate() error {
 	return nil
 }
 
-// inTurns orders what is measured again: the worst one of each group, then the second one of each.
-// A slow path is in many benchmarks of a group, and one of them settles what happened; the time may
-// not last for all of them.
+// inTurns orders what is measured again: the clearest one of each group, then the second one of
+// each. A slow path is in many benchmarks of a group, and one of them settles what happened; the
+// time may not last for all of them, and a noisy one takes long.
 func inTurns(suspects []*benchmark) {
-	slices.SortStableFunc(suspects, worstFirst)
-	slices.SortStableFunc(suspects, func(a, b *benchmark) int { return cmp.Compare(len(b.memory), len(a.memory)) })
+	slices.SortStableFunc(suspects, func(a, b *benchmark) int {
+		return cmp.Or(cmp.Compare(len(b.memory), len(a.memory)), cmp.Compare(b.change.clear(), a.change.clear()))
+	})
 	turn, of := map[*benchmark]int{}, map[*group]int{}
 	for _, b := range suspects {
 		turn[b] = of[b.group]
@@ -87,6 +88,9 @@ func (b *benchmark) first() {
 		}
 	}
 }
+
+// clear is how far all of the interval is from 1, as a ratio above it; below 1 it is not.
+func (s *shift) clear() float64 { return max(s.Low, 1/s.High) }
 
 // seems reports whether the first look makes it worth to measure again.
 func (s shift) seems() bool { return s.Ratio >= seeming || s.Ratio <= 1/seeming }

@@ -138,7 +138,7 @@ func (s *supervisor) await(c *child, text string) (all string) {
 // ready asks /readyz.
 func ready(t *testing.T, addr string) (status int, body string) {
 	t.Helper()
-	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request(t, "http://"+addr+"/readyz"))
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(getRequest(t, "http://"+addr+"/readyz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func ready(t *testing.T, addr string) (status int, body string) {
 	return resp.StatusCode, string(b)
 }
 
-func request(t *testing.T, url string) *http.Request {
+func getRequest(t *testing.T, url string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {

@@ -59,8 +59,8 @@ var reachable = [NumStates]uint8{
 	Terminated: 1 << Zombie,
 }
 
-// canBecome reports whether the table of kernel-ipc §5.1 allows the transition from s to to.
-func (s State) canBecome(to State) bool {
+// CanBecome reports whether the table of kernel-ipc §5.1 allows the transition from s to to.
+func (s State) CanBecome(to State) bool {
 	return int(s) < NumStates && int(to) < NumStates && reachable[s]&(1<<to) != 0
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"trunkline/engine/envelope"
+	"trunkline/engine/obs"
 	"trunkline/handlers/internal/conns"
 )
 
@@ -23,6 +24,8 @@ type Server struct {
 	refusals refusals
 	bounds   atomic.Pointer[bounds]
 	buffers  sync.Pool // of *buffers
+	book     *conns.Book
+	meter    *obs.Meter
 
 	draining atomic.Bool
 	stopped  atomic.Bool // connections are closed without lingering
@@ -53,7 +56,10 @@ type Stats struct {
 
 // NewServer returns a server that answers with engine. Nothing runs before Serve.
 func NewServer(engine *envelope.Engine, cfg HTTPConfig) *Server {
-	s := &Server{cfg: cfg, process: engine.Process, refusals: newRefusals(cfg)}
+	s := &Server{
+		cfg: cfg, process: engine.Process, refusals: newRefusals(cfg), book: conns.NewBook("http", "http"),
+		meter: cfg.Recorder.Meter("http", []string{rowProcess: "process", rowInvalid: obs.InvalidMethod}),
+	}
 	s.buffers.New = func() any { return new(buffers) }
 	s.SetLimits(cfg.MaxConnections, cfg.MaxInFlight)
 	one := new(http.Protocols)
@@ -67,7 +73,7 @@ func NewServer(engine *envelope.Engine, cfg HTTPConfig) *Server {
 		IdleTimeout:                  cfg.IdleTimeout,
 		MaxHeaderBytes:               cfg.MaxHeaderBytes,
 		ErrorLog:                     slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
-		ConnContext:                  withConn,
+		ConnContext:                  conns.With,
 		ConnState:                    setState,
 	}
 	return s
@@ -96,7 +102,7 @@ func (s *Server) SetLimits(connections, inFlight int) {
 func (s *Server) listen(ln net.Listener) listener {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := conns.Limit(ln, s.bounds.Load().connections)
+	l := s.book.Limit(ln, s.bounds.Load().connections)
 	s.listeners = append(s.listeners, l)
 	return listener{l, s}
 }
@@ -145,6 +151,15 @@ func (s *Server) Stats() Stats {
 	}
 	return st
 }
+
+// Connections appends a row for each open connection.
+func (s *Server) Connections(dst []obs.Connection) []obs.Connection { return s.book.Connections(dst) }
+
+// The rows of the meter: what came for the one path there is, and the rest.
+const (
+	rowProcess = iota
+	rowInvalid
+)
 
 func (s *Server) count(status int) {
 	if class := status / 100; class >= 0 && class < len(s.classes) {
@@ -198,6 +213,8 @@ type HTTPConfig struct {
 	IdleTimeout time.Duration
 	// WriteTimeout is the time for one reply: the connection is closed.
 	WriteTimeout time.Duration
+	// Recorder gets the latencies; nil: they are not kept.
+	Recorder *obs.Recorder
 	// Logger gets panics and the lines of net/http.
 	Logger *slog.Logger
 }

@@ -13,6 +13,7 @@ import (
 	"trunkline/engine/idem"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
+	"trunkline/engine/obs"
 	"trunkline/engine/orchestration"
 	"trunkline/engine/store"
 	"trunkline/handlers/ipc/message"
@@ -30,7 +31,8 @@ type Config struct {
 	StreamBufferTotalBytes  int64
 	SubscriptionNameBytes   int64
 	MaxStreamsPerConnection int
-	MaxEventTypes           int
+	MaxEventTypes           int // of one stream, and as many patterns
+	MaxEventPatterns        int // of all streams together
 	MaxProcesses            int
 	SmallPages              bool // large tables do not ask for huge pages
 	MaxRateLimitUsers       int
@@ -63,6 +65,8 @@ type Config struct {
 	// Version is the program's, and ReadTimeout the owner's idle and frame timer: Ping shows both.
 	Version     string
 	ReadTimeout time.Duration
+	// Recorder gets the latencies of the methods; nil: they are not kept.
+	Recorder *obs.Recorder
 	// Now overrides the clock that the connection's owner reads, for tests.
 	Now    func() link.Instant
 	Logger *slog.Logger
@@ -87,6 +91,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.SubscriptionNameBytes, bus.DefaultNameBytes)
 	setDefault(&c.MaxStreamsPerConnection, 32)
 	setDefault(&c.MaxEventTypes, 256)
+	setDefault(&c.MaxEventPatterns, bus.DefaultPatterns)
 	setDefault(&c.MaxProcesses, 1_000_000)
 	setDefault(&c.MaxRateLimitUsers, 100_000)
 	setDefault(&c.DequeueLease, 30*time.Second)
@@ -130,6 +135,7 @@ type Service struct {
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
+	meter   *obs.Meter // rows as in calls
 }
 
 // NewService returns an endpoint with an empty process table. Start begins its periodic work.
@@ -139,6 +145,7 @@ func NewService(cfg Config) *Service {
 		cfg:     cfg,
 		routes:  newRoutes(methods),
 		calls:   make([]callCounters, len(methods)+1),
+		meter:   cfg.Recorder.Meter("ipc", meterNames()),
 		walkers: make(chan struct{}, maxWalkers),
 		stop:    make(chan struct{}),
 		pong:    newPong(&cfg),
@@ -155,6 +162,7 @@ func NewService(cfg Config) *Service {
 		StreamBytes:   cfg.StreamBufferBytes,
 		TotalBytes:    cfg.StreamBufferTotalBytes,
 		NameBytes:     cfg.SubscriptionNameBytes,
+		Patterns:      cfg.MaxEventPatterns,
 		MaxBody:       cfg.MaxFrameBytes,
 		QueryCapacity: 1 + cfg.KernelQueueCapacity,
 		GapBody:       s.appendGap,

@@ -20,6 +20,7 @@ func handler(c Config) http.Handler {
 	if c.Reload != nil {
 		mux.HandleFunc("/reload", c.reload)
 	}
+	c.addLatency(mux)
 	mux.Handle("/metrics", promhttp.HandlerFor(c.Registry.Gatherer(), promhttp.HandlerOpts{
 		MaxRequestsInFlight: 4, // a scrape walks every metric: a fifth scraper waits for its next turn
 	}))

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"trunkline/engine/obs"
 	"trunkline/handlers/exacta"
 	"trunkline/handlers/internal/conns"
 )
@@ -85,6 +86,11 @@ func (s *Server) SetMaxConnections(n int) {
 	for _, ln := range s.listeners {
 		ln.SetLimit(n + handshakesBeside)
 	}
+}
+
+// Connections appends a row for each open WebSocket.
+func (s *Server) Connections(dst []obs.Connection) []obs.Connection {
+	return s.sockets.host.Connections(dst)
 }
 
 // Refused returns how many WebSockets were turned away: over the limit, of another origin, or

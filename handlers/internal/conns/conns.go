@@ -12,14 +12,18 @@ import (
 // Conn is a connection that gives its slot back when it is closed, once.
 type Conn struct {
 	net.Conn
-	from *Listener
-	once sync.Once
+	from  *Listener
+	once  sync.Once
+	entry // what a book shows of it
 }
 
 // Close closes the connection; the slot is free afterwards, so that the bound counts open sockets.
 func (c *Conn) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(c.from.give)
+	c.once.Do(func() {
+		c.from.give()
+		c.leave(c)
+	})
 	return err
 }
 
@@ -40,6 +44,7 @@ const (
 // Linger ends the sending direction and reads on until the peer closes, or for a bounded time:
 // closing with unread bytes would reset the connection and destroy the last reply.
 func (c *Conn) Linger() {
+	c.lingers.Store(true)
 	_ = c.CloseWrite()
 	if c.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
 		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)

@@ -9,6 +9,8 @@ import (
 // ones wait in the system's backlog until a connection closes.
 type Listener struct {
 	net.Listener
+	book *Book
+	addr string
 
 	mu     sync.Mutex
 	change *sync.Cond // one of the fields below changed
@@ -21,6 +23,13 @@ type Listener struct {
 func Limit(ln net.Listener, most int) *Listener {
 	l := &Listener{Listener: ln, most: most}
 	l.change = sync.NewCond(&l.mu)
+	return l
+}
+
+// Limit is the function Limit for a listener whose connections the book lists.
+func (b *Book) Limit(ln net.Listener, most int) *Listener {
+	l := Limit(ln, most)
+	l.book, l.addr = b, ln.Addr().String()
 	return l
 }
 
@@ -42,7 +51,11 @@ func (l *Listener) Accept() (net.Conn, error) {
 		l.give()
 		return nil, err
 	}
-	return &Conn{Conn: c, from: l}, nil
+	conn := &Conn{Conn: c, from: l}
+	if l.book != nil {
+		l.book.enter(conn, l.addr)
+	}
+	return conn, nil
 }
 
 // take waits for a slot; false: the listener is closed.

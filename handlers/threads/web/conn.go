@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"net"
 	"sync/atomic"
 	"time"
@@ -14,13 +13,6 @@ type conn struct {
 	*conns.Conn
 	s       *Server
 	lingers atomic.Bool // the peer may still be sending
-}
-
-// connKey is where a request's context has its conn.
-type connKey struct{}
-
-func withConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
 }
 
 // Close closes the connection once the peer has seen the last answer. A second Close does not wait.
@@ -41,7 +33,7 @@ type listener struct {
 func (s *Server) listen(ln net.Listener) listener {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := conns.Limit(ln, s.connections)
+	l := s.book.Limit(ln, s.connections)
 	s.listeners = append(s.listeners, l)
 	return listener{l, s}
 }

@@ -78,6 +78,7 @@ type Options struct {
 	openStore func(embedded.Config) (diskStore, error) // nil: embedded.Open; for tests
 	files     *stream.Files                            // of all connections; nil: they are not counted
 	certs     certificates
+	recorder  *obs.Recorder // of latencies; nil: they are not kept
 }
 
 // server is one running instance.
@@ -167,6 +168,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	o.files, o.certs = stream.NewFiles(), make(certificates)
 	s := &server{cfg: cfg, options: o, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1)}
 	defer o.Sockets.close()
+	o.recorder = obs.NewRecorder(cfg.Admin.SlowThreshold, cfg.Admin.SlowEntries)
 	if s.kernel, err = openEndpoint(cfg, o, reg); err != nil {
 		return nil, err
 	}
@@ -196,6 +198,9 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if s.exacta, err = openProjects(&cfg.Exacta, o, reg); err != nil {
 		return nil, err
 	}
+	if err = s.registerLatency(reg, o.recorder); err != nil {
+		return nil, err
+	}
 	if cfg.Admin.ListenAddr == "" {
 		return s, o.Sockets.check()
 	}
@@ -203,7 +208,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		Addr: cfg.Admin.ListenAddr, Listener: o.Sockets.take("admin.listen_addr", cfg.Admin.ListenAddr), InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
 		Live: s.kernel.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
 		Recovery: s.kernel.store.recovery, Store: func() ops.Store { return s.kernel.store.view(time.Now()) },
-		Projects: s.exacta.view(), Reload: s.lastReload,
+		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Reload: s.lastReload,
 	})
 	if err != nil {
 		return nil, err

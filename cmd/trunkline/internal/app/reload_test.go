@@ -35,8 +35,8 @@ type reloadable struct {
 	next   atomic.Pointer[[]string] // those of the next reload
 }
 
-// everywhere opens every listener that is not open by default.
-var everywhere = []string{"toolhost.listen_addr=127.0.0.1:0", "exacta.listen_addr=127.0.0.1:0", "exacta.ws_addr=127.0.0.1:0"}
+// allOpen opens every listener that is not open by default.
+var allOpen = []string{"toolhost.listen_addr=127.0.0.1:0", "exacta.listen_addr=127.0.0.1:0", "exacta.ws_addr=127.0.0.1:0"}
 
 func startReloadable(t *testing.T, set ...string) *reloadable {
 	t.Helper()
@@ -332,7 +332,7 @@ func lookAtWebRequests(t *testing.T) {
 }
 
 func lookAtToolConnections(t *testing.T) {
-	r := startReloadable(t, append(everywhere, "toolhost.max_connections=1")...)
+	r := startReloadable(t, append(allOpen, "toolhost.max_connections=1")...)
 	const noop = `{"aid":"AID.NOOP.v1"}`
 	r.line("toolhost").want(noop, `"ok":true`)
 	r.line("toolhost").want("", "too many connections")
@@ -342,7 +342,7 @@ func lookAtToolConnections(t *testing.T) {
 }
 
 func lookAtProjectConnections(t *testing.T) {
-	r := startReloadable(t, append(everywhere, "exacta.max_connections=1")...)
+	r := startReloadable(t, append(allOpen, "exacta.max_connections=1")...)
 	r.dialProjects("tcp", r.addr("exacta")).ask("CloseProject", "")
 	r.line("exacta").want("", "open connections: 1")
 	r.must("exacta.max_connections=2")
@@ -351,7 +351,7 @@ func lookAtProjectConnections(t *testing.T) {
 }
 
 func lookAtProjects(t *testing.T) {
-	r := startReloadable(t, append(everywhere, "exacta.max_open_projects=1")...)
+	r := startReloadable(t, append(allOpen, "exacta.max_open_projects=1")...)
 	p := r.dialProjects("tcp", r.addr("exacta"))
 	open := func() answered {
 		root, err := filepath.EvalSymlinks(t.TempDir())
@@ -382,7 +382,7 @@ func lookAtProjectToken(t *testing.T) {
 	auth := func(text string) string { return `{"type":"auth","token":"` + text + `"}` }
 	one, two := strings.Repeat("1", 16), strings.Repeat("2", 16)
 	write(one)
-	r := startReloadable(t, append(everywhere, "exacta.auth_token_file="+file)...)
+	r := startReloadable(t, append(allOpen, "exacta.auth_token_file="+file)...)
 	r.line("exacta").want(auth(one), `"ok":true`)
 	write(two)
 	out := r.reload()
@@ -436,7 +436,7 @@ func lookAtCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := append(slices.Clone(everywhere), "threads.public_key_file="+key, "threads.issuer=i", "threads.listen_addr=127.0.0.1:0", "threads.lines_addr=127.0.0.1:0")
+	set := append(slices.Clone(allOpen), "threads.public_key_file="+key, "threads.issuer=i", "threads.listen_addr=127.0.0.1:0", "threads.lines_addr=127.0.0.1:0")
 	r := startReloadable(t, append(set, files(certA, keyA)...)...)
 	sessions := tls.NewLRUClientSessionCache(64)
 	// handshake returns what the server shows, and why it ends the connection at once.
@@ -513,6 +513,9 @@ func TestCertificateFilesAreReadAgain(t *testing.T) {
 	move(keyB, key)
 	if out := r.reload(); !out.OK || !slices.Equal(out.Changed, []string{"kernel.tls_cert_file"}) {
 		t.Errorf("%+v", out)
+	}
+	if _, m := r.get("/metrics"); !strings.Contains(m, fmt.Sprintf(`expiry_timestamp_seconds{listener="kernel"} %v`, float64(mineB.Leaf.NotAfter.Unix()))) {
+		t.Errorf("the metric has another end than %v", mineB.Leaf.NotAfter)
 	}
 	if shown() != string(mineB.Certificate[0]) {
 		t.Error("the old certificate is shown")

@@ -12,6 +12,7 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
+	"trunkline/engine/obs"
 	"trunkline/engine/store"
 	"trunkline/handlers/ipc"
 	"trunkline/handlers/ops"
@@ -30,12 +31,16 @@ type storage struct {
 	opener    func(embedded.Config) (diskStore, error)
 	patience  time.Duration // interruptGrace, but in tests
 
+	meter    *obs.Meter // as newStorageMeter
 	progress progress
 	store    atomic.Pointer[watched]     // once open
 	log      atomic.Pointer[journal.Log] // once open
 	last     atomic.Pointer[lastSnapshot]
-	stopped  atomic.Bool // recovery is to end
-	left     atomic.Bool // recovery did not end in time, and whatever it holds ends with the process
+
+	checkpoints checkpoints
+
+	stopped atomic.Bool // recovery is to end
+	left    atomic.Bool // recovery did not end in time, and whatever it holds ends with the process
 
 	mu      sync.Mutex
 	serves  bool  // open came to its end: from now on a failure ends the process
@@ -48,6 +53,7 @@ type diskStore interface {
 	Full() bool
 	Broken() bool
 	Stats() embedded.Stats
+	Checkpoint(dir string, rows func(dir string) error) error
 }
 
 // lastSnapshot is what the journal reported last of its newest snapshot.
@@ -68,7 +74,7 @@ func newStorage(c *config.Store, svc *ipc.Service, threads *threadState, o Optio
 	if err != nil {
 		return nil, err
 	}
-	s := &storage{cfg: c, mode: mode, recoverTo: o.RecoverTo, svc: svc, threads: threads, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace}
+	s := &storage{cfg: c, mode: mode, recoverTo: o.RecoverTo, svc: svc, threads: threads, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace, meter: newStorageMeter(o.recorder)}
 	if s.opener == nil {
 		s.opener = func(ec embedded.Config) (diskStore, error) { return embedded.Open(ec) }
 	}
@@ -90,7 +96,7 @@ func (s *storage) open() error {
 	}
 	w := &watched{diskStore: disk, stopped: &s.stopped}
 	log, err := journal.Open(w, journal.Config{
-		Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnFailure: s.fatal, Logger: s.logger,
+		Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnWritten: s.written, OnFailure: s.fatal, Logger: s.logger,
 	})
 	if err != nil {
 		_ = disk.Close()
@@ -118,6 +124,7 @@ func (s *storage) open() error {
 		_ = log.Close()
 		return fmt.Errorf("cannot recover from store.dir = %q: %w", s.cfg.Dir, err)
 	}
+	s.openCheckpoints()
 	return nil
 }
 
@@ -154,6 +161,7 @@ func (s *storage) Close() error {
 	if s == nil || s.left.Load() {
 		return nil
 	}
+	s.checkpoints.server.Close()
 	if log := s.log.Load(); log != nil {
 		return log.Close()
 	}

@@ -40,6 +40,13 @@ type Error struct {
 	Err   error
 	Hint  string
 	Usage string
+
+	// ServerCode is the code of a server's answer, such as RESOURCE_EXHAUSTED, "" for other
+	// failures; Retryable and RetryAfterSeconds come with it. They are for JSON: the text of Err
+	// contains the code too.
+	ServerCode        string
+	Retryable         bool
+	RetryAfterSeconds float64
 }
 
 // Error returns the message without the program name and without the hint.
@@ -134,11 +141,15 @@ func WantsJSON(args []string) bool {
 	return false
 }
 
-// rendered is the shape of an error under --json; code is the exit code.
+// rendered is the shape of an error under --json; code is the exit code. The last three members are
+// those of a server's answer.
 type rendered struct {
-	Error string `json:"error"`
-	Code  int    `json:"code"`
-	Hint  string `json:"hint"`
+	Error             string  `json:"error"`
+	Code              int     `json:"code"`
+	Hint              string  `json:"hint"`
+	ServerCode        string  `json:"server_code,omitempty"`
+	Retryable         bool    `json:"retryable,omitempty"`
+	RetryAfterSeconds float64 `json:"retry_after_seconds,omitempty"`
 }
 
 // Render writes err to w (stderr): "trunkline: message" with "hint:" lines and the usage text, or
@@ -147,25 +158,21 @@ func Render(w io.Writer, err error, asJSON bool) {
 	if err == nil {
 		return
 	}
-	var e *Error
-	hint, usage := "", ""
-	if errors.As(err, &e) {
-		if e.Err == nil {
-			return
-		}
-		hint, usage = e.Hint, e.Usage
+	e := new(Error)
+	if errors.As(err, &e) && e.Err == nil {
+		return
 	}
 	if asJSON {
-		_ = json.NewEncoder(w).Encode(rendered{Error: err.Error(), Code: Exit(err), Hint: hint})
+		_ = json.NewEncoder(w).Encode(rendered{err.Error(), Exit(err), e.Hint, e.ServerCode, e.Retryable, e.RetryAfterSeconds})
 		return
 	}
 	fmt.Fprintf(w, "trunkline: %s\n", err)
-	for _, line := range strings.Split(hint, "\n") {
+	for _, line := range strings.Split(e.Hint, "\n") {
 		if line != "" {
 			fmt.Fprintf(w, "hint: %s\n", line)
 		}
 	}
-	_, _ = io.WriteString(w, usage)
+	_, _ = io.WriteString(w, e.Usage)
 }
 
 // Show writes what a command found to its stdout: v as JSON under --json, else rows as a table.
@@ -209,11 +216,16 @@ const redrawEvery = 100 * time.Millisecond
 
 const barWidth = 24
 
+// lineEvery is how often a line is written where there is no terminal.
+const lineEvery = 10 * time.Second
+
 // Progress draws a bar on one line of a terminal, over and over: percent, rate and the time that is
-// left. Nil draws nothing. It is for one goroutine.
+// left. Where there is no terminal it writes a line now and then, and none about work that is over
+// before. Nil draws nothing. It is for one goroutine.
 type Progress struct {
-	w   io.Writer
-	now func() time.Time
+	w     io.Writer
+	now   func() time.Time
+	lines bool
 
 	phase, unit string
 	total, done uint64
@@ -226,6 +238,11 @@ func NewProgress(w io.Writer, now func() time.Time) *Progress {
 	return &Progress{w: w, now: now}
 }
 
+// NewProgressLines returns a progress that writes lines to w, which is no terminal.
+func NewProgressLines(w io.Writer, now func() time.Time) *Progress {
+	return &Progress{w: w, now: now, lines: true, next: now().Add(lineEvery)}
+}
+
 // Begin starts a phase that ends at total, counted in unit; "bytes" are shown as sizes.
 func (p *Progress) Begin(phase, unit string, total uint64) {
 	if p == nil {
@@ -233,6 +250,9 @@ func (p *Progress) Begin(phase, unit string, total uint64) {
 	}
 	p.phase, p.unit, p.total, p.done = phase, unit, total, 0
 	p.began = p.now()
+	if p.lines {
+		return
+	}
 	p.next = p.began
 	p.draw()
 }
@@ -260,6 +280,11 @@ func (p *Progress) Clear() {
 
 func (p *Progress) draw() {
 	now := p.now()
+	if p.lines {
+		p.next = now.Add(lineEvery)
+		fmt.Fprintf(p.w, "trunkline: %s\n", p.text(now.Sub(p.began), p.phase, ""))
+		return
+	}
 	p.next = now.Add(redrawEvery)
 	line := p.line(now.Sub(p.began))
 	fmt.Fprintf(p.w, "\r%-*s", p.drawn, line)
@@ -267,19 +292,28 @@ func (p *Progress) draw() {
 }
 
 func (p *Progress) line(passed time.Duration) string {
-	share := 1.0
-	if p.total > 0 {
-		share = min(float64(p.done)/float64(p.total), 1)
+	full := int(p.share() * barWidth)
+	bar := "[" + strings.Repeat("=", full) + strings.Repeat(" ", barWidth-full) + "] "
+	line := p.text(passed, fmt.Sprintf("%-9s", p.phase), bar)
+	return line[:min(len(line), progressWidth)]
+}
+
+// share is how much is done, 0 to 1.
+func (p *Progress) share() float64 {
+	if p.total == 0 {
+		return 1
 	}
-	full := int(share * barWidth)
-	bar := strings.Repeat("=", full) + strings.Repeat(" ", barWidth-full)
-	line := fmt.Sprintf("%-9s [%s] %3d%%", p.phase, bar, int(share*100))
+	return min(float64(p.done)/float64(p.total), 1)
+}
+
+func (p *Progress) text(passed time.Duration, phase, bar string) string {
+	line := fmt.Sprintf("%s %s%3d%%", phase, bar, int(p.share()*100))
 	if secs := passed.Seconds(); secs > 0 && p.done > 0 {
 		rate := float64(p.done) / secs
 		left := time.Duration(float64(p.total-min(p.done, p.total)) / rate * float64(time.Second))
 		line += fmt.Sprintf("  %s/s  %s left", p.amount(uint64(rate)), left.Round(time.Second))
 	}
-	return line[:min(len(line), progressWidth)]
+	return line
 }
 
 func (p *Progress) amount(n uint64) string {

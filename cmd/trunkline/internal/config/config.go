@@ -84,6 +84,9 @@ type Admin struct {
 	ListenAddr   string
 	InsecureBind bool
 	Pprof        bool
+	// SlowThreshold is 0 where there is no slow log. SlowEntries bounds it.
+	SlowThreshold time.Duration
+	SlowEntries   int
 }
 
 // Store holds what survives a restart, and how.
@@ -92,6 +95,8 @@ type Store struct {
 	Dir              string
 	SnapshotBytes    int64
 	SnapshotInterval time.Duration
+	// BackupDir is where checkpoints are made; empty: in Dir.
+	BackupDir string
 }
 
 // Log is the section of the process log.

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -82,6 +83,7 @@ func TestDefaults(t *testing.T) {
 	f("kernel.subscription_name_bytes", 67108864)
 	f("kernel.max_streams_per_connection", 32)
 	f("kernel.max_event_types", 256)
+	f("kernel.max_event_patterns", 1024)
 	f("kernel.max_processes", 1000000)
 	f("kernel.huge_pages", true)
 	f("kernel.max_rate_limit_users", 100000)
@@ -210,13 +212,16 @@ func TestDefaults(t *testing.T) {
 	f("admin.listen_addr", "127.0.0.1:50090")
 	f("admin.insecure_bind", false)
 	f("admin.pprof", false)
+	f("admin.slow_threshold_ms", 100)
+	f("admin.slow_entries", 512)
 	f("store.mode", "always")
 	f("store.dir", "trunkline-data")
 	f("store.snapshot_bytes", 67108864)
 	f("store.snapshot_interval_secs", 600)
+	f("store.backup_dir", "")
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 153; got != want {
+	if got, want := len(c.Rows()), 157; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -273,7 +278,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if s := c.Summary(); s != "1 from file "+path+", 152 from defaults" {
+	if s, want := c.Summary(), fmt.Sprintf("1 from file %s, %d from defaults", path, len(c.Rows())-1); s != want {
 		t.Errorf("Summary = %q", s)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+
+	"trunkline/cmd/trunkline/internal/cli"
 )
 
 // How a setting is changed, as Row.Reload shows it.
@@ -80,7 +82,7 @@ func IsAddress(key string) bool {
 func NearestAddress(key string) string {
 	best, least := "", 0
 	for _, s := range table {
-		if d := distance(key, s.key); IsAddress(s.key) && (best == "" || d < least) {
+		if d := cli.Distance(key, s.key); IsAddress(s.key) && (best == "" || d < least) {
 			best, least = s.key, d
 		}
 	}

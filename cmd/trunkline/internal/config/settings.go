@@ -108,7 +108,9 @@ var kernelSettings = []setting{
 	{key: "kernel.max_streams_per_connection", def: 32, min: 1, max: maxCount, live: true,
 		help: "live streams of one connection"},
 	{key: "kernel.max_event_types", def: 256, min: 1, max: maxCount, live: true,
-		help: "types one stream may list"},
+		help: "types one stream may list, and as many patterns"},
+	{key: "kernel.max_event_patterns", def: 1024, min: 1, max: 65536,
+		help: "patterns of all streams together; an event may have to be compared with each"},
 	{key: "kernel.max_processes", def: 1000000, min: 1, max: maxCount,
 		help: "processes in all states"},
 	{key: "kernel.huge_pages", def: true,
@@ -146,6 +148,10 @@ var otherSettings = []setting{
 		help: "allow an admin address beyond loopback, where everyone may read it"},
 	{key: "admin.pprof", def: false,
 		help: "serve profiles under /debug/pprof/ on the admin address"},
+	{key: "admin.slow_threshold_ms", def: 100, min: 0, max: maxToolMs,
+		help: "a request that took as long or longer is in the slow log; 0: none is"},
+	{key: "admin.slow_entries", def: 512, min: 1, max: maxSlowEntries,
+		help: "requests that the slow log keeps, the newest ones"},
 	{key: keyStoreMode, def: StoreAlways, oneOf: []string{StoreMemory, StoreInterval, StoreAlways},
 		help: "what survives a restart; memory: nothing, interval: all but two seconds of answers at a power loss, always: all that was answered"},
 	{key: "store.dir", def: "trunkline-data",
@@ -154,6 +160,8 @@ var otherSettings = []setting{
 		help: "growth of the journal after which a snapshot is taken; if the last snapshot was larger, its size"},
 	{key: "store.snapshot_interval_secs", def: 600, min: 1, max: maxSecs,
 		help: "longest time between two snapshots while anything changes"},
+	{key: "store.backup_dir", def: "",
+		help: "directory of the checkpoints that 'store backup' copies; empty: backups in store.dir, where they cost no second copy"},
 	{key: "log.level", def: "info", oneOf: obs.LogLevels(), live: true,
 		help: "least important line to log: debug, info, warn, error"},
 	{key: "log.format", def: obs.FormatAuto, oneOf: obs.LogFormats(),
@@ -165,6 +173,9 @@ var otherSettings = []setting{
 func devDefaults() map[string]any {
 	return map[string]any{keyStoreMode: StoreMemory, "log.format": obs.FormatText, "admin.pprof": true}
 }
+
+// maxSlowEntries is the largest admin.slow_entries: some 20 MB.
+const maxSlowEntries = 100_000
 
 const keyStoreMode = "store.mode"
 
