@@ -111,6 +111,7 @@ var keepers = []struct {
 	{"github.com/bluekeyes/go-gitdiff", []string{"engine/exacta/diff"}, true, "one room checks diffs before it applies them"},
 	{"github.com/aymanbagabas/go-udiff", []string{"engine/exacta/diff"}, true, "one room makes the diffs of the server, in one form"},
 	{"github.com/tetratelabs/wazero", []string{"handlers/toolhost/workers"}, true, "one room runs modules, so that what they may touch is decided in one place"},
+	{"github.com/coreos/go-systemd", []string{"cmd/trunkline/internal/app"}, true, "one place knows the supervisor of the process"},
 	{"github.com/coder/websocket", []string{"handlers/exacta/web"}, false, "one room speaks WebSocket"},
 	{"charm.land/bubbletea", []string{"cmd/trunkline/internal/topview"}, true, "one room has a screen with keys; what is painted once needs no library"},
 	{"unsafe", []string{"codec/jsonx", "engine/internal", "engine/kernel", "engine/procgroup", "handlers/toolhost/shim"}, false, "conversions without a copy, and pointers for the kernel, live in few named files with their rules"},
