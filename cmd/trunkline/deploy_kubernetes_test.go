@@ -279,7 +279,7 @@ func checkPod(t *testing.T, pod podSpec) {
 		t.Errorf("%+v %+v", pod.SecurityContext, s)
 	}
 	if pod.EnableServiceLinks == nil || *pod.EnableServiceLinks {
-		t.Error("variables of service links look like settings")
+		t.Error("the pod gets variables of every service")
 	}
 	var mounted []string
 	for _, v := range c.VolumeMounts {
