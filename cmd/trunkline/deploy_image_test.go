@@ -18,8 +18,8 @@ import (
 
 const imageFile = "../../deploy/docker/Dockerfile"
 
-// image is what a Dockerfile makes, as far as ours goes.
-type image struct {
+// imageSpec is what a Dockerfile makes, as far as ours goes.
+type imageSpec struct {
 	from, user, workdir            string
 	env                            map[string]string
 	volumes, ports                 []string
@@ -29,7 +29,7 @@ type image struct {
 }
 
 // parseImage reads a Dockerfile whose commands are in the form of a JSON array.
-func parseImage(t *testing.T, text string) (m image) {
+func parseImage(t *testing.T, text string) (m imageSpec) {
 	t.Helper()
 	text = regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(text, "")
 	text = strings.ReplaceAll(text, "\\\n", " ")
@@ -74,7 +74,7 @@ func parseImage(t *testing.T, text string) (m image) {
 	return m
 }
 
-func readImage(t *testing.T) image {
+func readImage(t *testing.T) imageSpec {
 	t.Helper()
 	text, err := os.ReadFile(imageFile)
 	if err != nil {
@@ -83,8 +83,8 @@ func readImage(t *testing.T) image {
 	return parseImage(t, string(text))
 }
 
-// defaults returns the settings of a program that nothing is set for.
-func defaults(t *testing.T, environ ...string) *config.Config {
+// defaultSettings returns the settings of a program that nothing is set for.
+func defaultSettings(t *testing.T, environ ...string) *config.Config {
 	t.Helper()
 	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	config.AddFlags(fs)
@@ -110,7 +110,7 @@ func TestImage(t *testing.T) {
 	if n, err := strconv.Atoi(uid); err != nil || n == 0 || !both || gid != uid {
 		t.Errorf("USER %s: want a number that is not root, and its group", m.user)
 	}
-	c := defaults(t, "TRUNKLINE_STORE_DIR="+m.env["TRUNKLINE_STORE_DIR"])
+	c := defaultSettings(t, "TRUNKLINE_STORE_DIR="+m.env["TRUNKLINE_STORE_DIR"])
 	if !slices.Equal(m.volumes, []string{path.Dir(c.Store.Dir)}) || m.workdir != m.volumes[0] {
 		t.Errorf("the store is in %s, volumes %q, working directory %s", c.Store.Dir, m.volumes, m.workdir)
 	}

@@ -27,27 +27,27 @@ const manifests = "../../deploy/kubernetes/"
 // The manifests as far as ours go. They are decoded strictly: a field that is misspelled, or in the
 // wrong place, is an error.
 type (
-	metadata struct {
+	kubeMetadata struct {
 		Name   string
 		Labels map[string]string
 	}
-	selector struct {
+	kubeSelector struct {
 		MatchLabels map[string]string `yaml:"matchLabels"`
 	}
-	statefulSet struct {
+	kubeStatefulSet struct {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string
-		Metadata   metadata
+		Metadata   kubeMetadata
 		Spec       struct {
 			ServiceName string `yaml:"serviceName"`
 			Replicas    int
-			Selector    selector
+			Selector    kubeSelector
 			Template    struct {
-				Metadata metadata
-				Spec     podSpec
+				Metadata kubeMetadata
+				Spec     kubePodSpec
 			}
 			VolumeClaimTemplates []struct {
-				Metadata metadata
+				Metadata kubeMetadata
 				Spec     struct {
 					AccessModes []string `yaml:"accessModes"`
 					Resources   struct{ Requests map[string]string }
@@ -55,7 +55,7 @@ type (
 			} `yaml:"volumeClaimTemplates"`
 		}
 	}
-	podSpec struct {
+	kubePodSpec struct {
 		TerminationGracePeriodSeconds int   `yaml:"terminationGracePeriodSeconds"`
 		AutomountServiceAccountToken  *bool `yaml:"automountServiceAccountToken"`
 		EnableServiceLinks            *bool `yaml:"enableServiceLinks"`
@@ -67,7 +67,7 @@ type (
 			FSGroupChangePolicy string                `yaml:"fsGroupChangePolicy"`
 			SeccompProfile      struct{ Type string } `yaml:"seccompProfile"`
 		} `yaml:"securityContext"`
-		Containers []container
+		Containers []kubeContainer
 		Volumes    []struct {
 			Name     string
 			EmptyDir *struct{} `yaml:"emptyDir"`
@@ -77,7 +77,7 @@ type (
 			}
 		}
 	}
-	container struct {
+	kubeContainer struct {
 		Name, Image string
 		Args        []string
 		Env         []struct{ Name, Value string }
@@ -85,8 +85,8 @@ type (
 			Name          string
 			ContainerPort int `yaml:"containerPort"`
 		}
-		ReadinessProbe  probe `yaml:"readinessProbe"`
-		LivenessProbe   probe `yaml:"livenessProbe"`
+		ReadinessProbe  kubeProbe `yaml:"readinessProbe"`
+		LivenessProbe   kubeProbe `yaml:"livenessProbe"`
 		Resources       struct{ Requests, Limits map[string]string }
 		SecurityContext struct {
 			AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
@@ -99,17 +99,17 @@ type (
 			ReadOnly  bool   `yaml:"readOnly"`
 		} `yaml:"volumeMounts"`
 	}
-	probe struct {
+	kubeProbe struct {
 		HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
 
 		PeriodSeconds    int `yaml:"periodSeconds"`
 		TimeoutSeconds   int `yaml:"timeoutSeconds"`
 		FailureThreshold int `yaml:"failureThreshold"`
 	}
-	service struct {
+	kubeService struct {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string
-		Metadata   metadata
+		Metadata   kubeMetadata
 		Spec       struct {
 			Selector map[string]string
 			Ports    []struct {
@@ -119,49 +119,49 @@ type (
 			}
 		}
 	}
-	disruptionBudget struct {
+	kubeDisruptionBudget struct {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string
-		Metadata   metadata
+		Metadata   kubeMetadata
 		Spec       struct {
 			MaxUnavailable             *int   `yaml:"maxUnavailable"`
 			UnhealthyPodEvictionPolicy string `yaml:"unhealthyPodEvictionPolicy"`
-			Selector                   selector
+			Selector                   kubeSelector
 		}
 	}
-	networkPolicy struct {
+	kubeNetworkPolicy struct {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string
-		Metadata   metadata
+		Metadata   kubeMetadata
 		Spec       struct {
-			PodSelector selector `yaml:"podSelector"`
-			PolicyTypes []string `yaml:"policyTypes"`
+			PodSelector kubeSelector `yaml:"podSelector"`
+			PolicyTypes []string     `yaml:"policyTypes"`
 			Ingress     []struct {
 				From []struct {
-					PodSelector       selector `yaml:"podSelector"`
-					NamespaceSelector selector `yaml:"namespaceSelector"`
+					PodSelector       kubeSelector `yaml:"podSelector"`
+					NamespaceSelector kubeSelector `yaml:"namespaceSelector"`
 				}
 				Ports []struct{ Port string }
 			}
 		}
 	}
-	serviceMonitor struct {
+	kubeServiceMonitor struct {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string
-		Metadata   metadata
+		Metadata   kubeMetadata
 		Spec       struct {
-			Selector  selector
+			Selector  kubeSelector
 			Endpoints []struct{ Port, Path, Interval string }
 		}
 	}
-	kustomization struct {
+	kubeKustomization struct {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string
 		Resources  []string
 	}
 )
 
-func (c container) env() map[string]string {
+func (c kubeContainer) env() map[string]string {
 	env := map[string]string{}
 	for _, e := range c.Env {
 		env[e.Name] = e.Value
@@ -189,7 +189,7 @@ func readManifest[T any](t *testing.T, name string) (m T) {
 
 // TestManifests compares the manifests with each other, with the image and with the program.
 func TestManifests(t *testing.T) {
-	set := readManifest[statefulSet](t, "statefulset.yaml")
+	set := readManifest[kubeStatefulSet](t, "statefulset.yaml")
 	labels := set.Spec.Template.Metadata.Labels
 	same := func(what string, got map[string]string) {
 		t.Helper()
@@ -197,8 +197,8 @@ func TestManifests(t *testing.T) {
 			t.Errorf("%s selects %v, the pod has %v", what, got, labels)
 		}
 	}
-	svc, budget := readManifest[service](t, "service.yaml"), readManifest[disruptionBudget](t, "poddisruptionbudget.yaml")
-	policy, monitor := readManifest[networkPolicy](t, "networkpolicy.yaml"), readManifest[serviceMonitor](t, "servicemonitor.yaml")
+	svc, budget := readManifest[kubeService](t, "service.yaml"), readManifest[kubeDisruptionBudget](t, "poddisruptionbudget.yaml")
+	policy, monitor := readManifest[kubeNetworkPolicy](t, "networkpolicy.yaml"), readManifest[kubeServiceMonitor](t, "servicemonitor.yaml")
 	same("the set", set.Spec.Selector.MatchLabels)
 	same("the service", svc.Spec.Selector)
 	same("the budget", budget.Spec.Selector.MatchLabels)
@@ -227,7 +227,7 @@ func TestManifests(t *testing.T) {
 		}
 	}
 	checkPod(t, pod)
-	for _, name := range readManifest[kustomization](t, "kustomization.yaml").Resources {
+	for _, name := range readManifest[kubeKustomization](t, "kustomization.yaml").Resources {
 		if _, err := os.Stat(manifests + name); err != nil {
 			t.Error(err)
 		}
@@ -236,9 +236,9 @@ func TestManifests(t *testing.T) {
 
 // checkPorts compares the ports of the pod with those that the program has by default, those that
 // its variables set, and those of the service.
-func checkPorts(t *testing.T, c container, svc service) {
+func checkPorts(t *testing.T, c kubeContainer, svc kubeService) {
 	t.Helper()
-	program := defaults(t)
+	program := defaultSettings(t)
 	want := map[string]string{"kernel": program.Kernel.ListenAddr[0], "http": program.HTTP.ListenAddr[0], "admin": program.Admin.ListenAddr}
 	if len(c.Ports) != len(want) || len(svc.Spec.Ports) != len(want) {
 		t.Errorf("%d ports of the pod, %d of the service", len(c.Ports), len(svc.Spec.Ports))
@@ -256,7 +256,7 @@ func checkPorts(t *testing.T, c container, svc service) {
 }
 
 // checkPod holds the pod to the image, to the time of a drain and to its restrictions.
-func checkPod(t *testing.T, pod podSpec) {
+func checkPod(t *testing.T, pod kubePodSpec) {
 	t.Helper()
 	c, m := pod.Containers[0], readImage(t)
 	if !slices.Equal(c.Args, m.command) || !strings.HasPrefix(m.user, strconv.Itoa(pod.SecurityContext.RunAsUser)+":") {
@@ -268,8 +268,8 @@ func checkPod(t *testing.T, pod podSpec) {
 	for name, value := range c.env() {
 		environ = append(environ, name+"="+strings.ReplaceAll(value, "/etc/trunkline/tls", dir))
 	}
-	settings := defaults(t, environ...) // every variable is a setting, and they fit together
-	const closing = 4 * time.Second     // what docs/operations.md asks for on top
+	settings := defaultSettings(t, environ...) // every variable is a setting, and they fit together
+	const closing = 4 * time.Second            // what docs/operations.md asks for on top
 	need := settings.Kernel.ShutdownGrace + closing
 	if got := time.Duration(pod.TerminationGracePeriodSeconds) * time.Second; got < need {
 		t.Errorf("terminationGracePeriodSeconds is %v, a drain may take %v", got, need)
@@ -296,7 +296,7 @@ func checkPod(t *testing.T, pod podSpec) {
 func TestManifestsAreStrict(t *testing.T) {
 	dec := yaml.NewDecoder(strings.NewReader("kind: Service\nspec:\n  selectors: {}\n"))
 	dec.KnownFields(true)
-	if err := dec.Decode(new(service)); err == nil {
+	if err := dec.Decode(new(kubeService)); err == nil {
 		t.Error("an unknown field is taken")
 	}
 }

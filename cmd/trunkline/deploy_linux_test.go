@@ -126,7 +126,7 @@ func listenOn(host string) []string {
 // TestPodAnswersItsProbes starts a server with the variables of the pod, on a loopback address and
 // with files of this test, and asks it what the probes and the monitor ask.
 func TestPodAnswersItsProbes(t *testing.T) {
-	pod := readManifest[statefulSet](t, "statefulset.yaml").Spec.Template.Spec
+	pod := readManifest[kubeStatefulSet](t, "statefulset.yaml").Spec.Template.Spec
 	c := pod.Containers[0]
 	dir := t.TempDir()
 	writeAuthority(t, dir)
@@ -140,7 +140,7 @@ func TestPodAnswersItsProbes(t *testing.T) {
 	for _, e := range c.Env {
 		cmd.Env = append(cmd.Env, e.Name+"="+names.Replace(e.Value))
 	}
-	var log output
+	var log pageOutput
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestPodAnswersItsProbes(t *testing.T) {
 		}
 	})
 	admin := names.Replace(c.env()["TRUNKLINE_ADMIN_LISTEN_ADDR"])
-	monitor := readManifest[serviceMonitor](t, "servicemonitor.yaml")
+	monitor := readManifest[kubeServiceMonitor](t, "servicemonitor.yaml")
 	for _, path := range []string{c.ReadinessProbe.HTTPGet.Path, c.LivenessProbe.HTTPGet.Path, monitor.Spec.Endpoints[0].Path} {
 		status := ""
 		for deadline := time.Now().Add(waitFor); status != "200 OK" && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {

@@ -37,8 +37,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// tour is one page being run.
-type tour struct {
+// pageTour is one page being run.
+type pageTour struct {
 	t     *testing.T
 	page  string
 	like  *likeness
@@ -50,32 +50,32 @@ type tour struct {
 	threads []string
 
 	shell   io.Writer
-	said    *output
+	said    *pageOutput
 	read    int // how much of it is compared
 	turns   int
 	scripts string
 
-	server *program
+	server *pageProgram
 	beside []besideRun
 }
 
 // besideRun is a command that runs beside others.
 type besideRun struct {
-	*program
+	*pageProgram
 	shown pageCommand
 }
 
 // optional are programs that a block may need and a machine may lack.
 var optional = regexp.MustCompile(`\b(curl|python3|jq|openssl|kubectl|docker|make)\b`)
 
-func newTour(t *testing.T, page, text string) *tour {
+func newTour(t *testing.T, page, text string) *pageTour {
 	t.Helper()
 	root, err := os.MkdirTemp("", "page") // short: sockets are in it
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
-	p := &tour{t: t, page: page, like: newLikeness(text), dir: root + "/w", scripts: root + "/s"}
+	p := &pageTour{t: t, page: page, like: newLikeness(text), dir: root + "/w", scripts: root + "/s"}
 	for _, dir := range []string{p.dir, p.dir + "/bin", p.scripts, root + "/t", root + "/h"} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func newTour(t *testing.T, page, text string) *tour {
 	return p
 }
 
-func (p *tour) openShell() {
+func (p *pageTour) openShell() {
 	p.t.Helper()
 	cmd := p.command("sh")
 	in, err := cmd.StdinPipe()
@@ -117,17 +117,17 @@ func (p *tour) openShell() {
 		p.t.Fatal(err)
 	}
 	p.shell = in
-	p.said = p.begin(cmd).output
+	p.said = p.begin(cmd).pageOutput
 }
 
-// program is what a page has started.
-type program struct {
-	*output
+// pageProgram is what a page has started.
+type pageProgram struct {
+	*pageOutput
 	cmd  *exec.Cmd
 	done chan struct{}
 }
 
-func (p *tour) command(name string, args ...string) *exec.Cmd {
+func (p *pageTour) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env = p.dir, p.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -136,10 +136,10 @@ func (p *tour) command(name string, args ...string) *exec.Cmd {
 }
 
 // begin starts a program; it and what it started end with the test at the latest.
-func (p *tour) begin(cmd *exec.Cmd) *program {
+func (p *pageTour) begin(cmd *exec.Cmd) *pageProgram {
 	p.t.Helper()
-	started := &program{output: new(output), cmd: cmd, done: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = started.output, started.output
+	started := &pageProgram{pageOutput: new(pageOutput), cmd: cmd, done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = started.pageOutput, started.pageOutput
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
@@ -155,13 +155,13 @@ func (p *tour) begin(cmd *exec.Cmd) *program {
 }
 
 // stop ends a program and what it started in order.
-func (s *program) stop(t *testing.T) {
+func (s *pageProgram) stop(t *testing.T) {
 	t.Helper()
 	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGTERM)
 	s.wait(t)
 }
 
-func (s *program) wait(t *testing.T) {
+func (s *pageProgram) wait(t *testing.T) {
 	t.Helper()
 	select {
 	case <-s.done:
@@ -170,28 +170,28 @@ func (s *program) wait(t *testing.T) {
 	}
 }
 
-// output collects what programs write.
-type output struct {
+// pageOutput collects what programs write.
+type pageOutput struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
 // Write implements io.Writer.
-func (o *output) Write(b []byte) (int, error) {
+func (o *pageOutput) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.Write(b)
 }
 
 // String returns all that was written.
-func (o *output) String() string {
+func (o *pageOutput) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()
 }
 
 // until waits for an output that is enough, and reports whether it came.
-func (o *output) until(enough func(string) bool) bool {
+func (o *pageOutput) until(enough func(string) bool) bool {
 	for deadline := time.Now().Add(waitFor); !enough(o.String()); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return false
@@ -201,7 +201,7 @@ func (o *output) until(enough func(string) bool) bool {
 }
 
 // walk runs the blocks of the page in their order.
-func (p *tour) walk(blocks []pageBlock) {
+func (p *pageTour) walk(blocks []pageBlock) {
 	for _, b := range blocks {
 		if strings.HasPrefix(b.mark, markNotRun) {
 			continue
@@ -235,7 +235,7 @@ func (p *tour) walk(blocks []pageBlock) {
 }
 
 // missing returns the first program that a block uses and this machine has not.
-func (p *tour) missing(text string) string {
+func (p *pageTour) missing(text string) string {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "$ ") {
 			continue
@@ -249,7 +249,7 @@ func (p *tour) missing(text string) string {
 	return ""
 }
 
-func (p *tour) block(b pageBlock) {
+func (p *pageTour) block(b pageBlock) {
 	all, err := b.commands()
 	if err != nil {
 		p.t.Fatalf("%s: %v", p.page, err)
@@ -267,7 +267,7 @@ func (p *tour) block(b pageBlock) {
 		if !ok {
 			p.t.Fatalf("%s:%d: unknown mark %q", p.page, b.line, b.mark)
 		}
-		p.stay(markServer, pageCommand{b.line, command, "...\nadmin listening on 127.0.0.1:50090"})
+		p.stay(markServer, pageCommand{b.line, command, "...\n00:00:00 INF serving settings=\"3 from defaults\""})
 	}
 	for _, c := range all {
 		p.compare(c, p.run(c.command))
@@ -276,7 +276,7 @@ func (p *tour) block(b pageBlock) {
 
 // stay starts what runs while the page goes on. All that is shown of a server comes first, of
 // another command its first line.
-func (p *tour) stay(mark string, c pageCommand) {
+func (p *pageTour) stay(mark string, c pageCommand) {
 	if mark == markServer && p.server != nil {
 		p.server.stop(p.t)
 	}
@@ -299,7 +299,7 @@ func (p *tour) stay(mark string, c pageCommand) {
 
 func wholeLines(text string) string { return text[:strings.LastIndex(text, "\n")+1] }
 
-func (p *tour) endServer(b pageBlock) {
+func (p *pageTour) endServer(b pageBlock) {
 	p.server.stop(p.t)
 	got := p.back.Replace(p.server.String())
 	p.server = nil
@@ -311,9 +311,9 @@ func (p *tour) endServer(b pageBlock) {
 	p.compare(pageCommand{line: b.line, command: "SIGTERM", text: want}, got)
 }
 
-func (p *tour) actual(command string) string { return p.like.actual(p.names.Replace(command)) }
+func (p *pageTour) actual(command string) string { return p.like.actual(p.names.Replace(command)) }
 
-func (p *tour) compare(c pageCommand, got string) {
+func (p *pageTour) compare(c pageCommand, got string) {
 	p.t.Helper()
 	if got = p.back.Replace(got); !p.like.matches(c.text, got, false) {
 		p.t.Errorf("%s:%d: $ %s\nthe page has\n%s\ngot\n%s", p.page, c.line, c.command, c.text, got)
@@ -322,7 +322,7 @@ func (p *tour) compare(c pageCommand, got string) {
 
 // run has the shell of the page run a command, and returns what was printed until it ended. The
 // next command finds its exit status.
-func (p *tour) run(command string) string {
+func (p *pageTour) run(command string) string {
 	p.t.Helper()
 	p.turns++
 	script := fmt.Sprintf("%s/%d", p.scripts, p.turns)

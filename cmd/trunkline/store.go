@@ -25,17 +25,21 @@ type storeFlags struct {
 func newStoreCmd() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "store",
-		Short: "Verify, count, print or back up the directory of a server that is not running",
-		Long: "Look at what a server keeps in store.dir, while no server has it open. Nothing there is changed, whatever state it is\n" +
-			"in, and the mode is the one the directory was made in. Exit code 1 means damaged, 3 that there is no store, 6 that a\n" +
-			"server has it open, 130 interrupted.",
-	}, "verify, stats, export and backup", newStoreVerifyCmd(), newStoreStatsCmd(), newStoreExportCmd(), newStoreBackupCmd())
+		Short: "Back up, restore, verify, count, print or build what a server keeps",
+		Long: "Work on what a server keeps in store.dir. backup works beside a running\n" +
+			"server. verify, stats and export need the directory to themselves and change\n" +
+			"nothing in it, whatever state it is in. restore and import make a store in a\n" +
+			"directory that is missing or empty.\n" +
+			"Exit code 1 means damaged, 3 that there is no store, 6 that a server has it\n" +
+			"open or the place is taken, 130 interrupted.",
+	}, "backup, restore, verify, stats, export and import",
+		newStoreBackupCmd(), newStoreRestoreCmd(), newStoreVerifyCmd(), newStoreStatsCmd(), newStoreExportCmd(), newStoreImportCmd())
 }
 
 func (f *storeFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.dir, "store-dir", "", "directory of the store (default store.dir)")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress bar")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	config.AddSourceFlags(fs)
 }
 
@@ -75,34 +79,50 @@ func (f *storeFlags) run(cmd *cobra.Command, do func(context.Context, *cli.Progr
 	return storeError(do(ctx, bar), hint)
 }
 
-// bar returns the progress bar: none for scripts, nor where it would be drawn between lines of
-// output.
+// bar returns the progress: a bar on a terminal, unless it would be drawn between lines of output,
+// and a line now and then elsewhere.
 func (f *storeFlags) bar(cmd *cobra.Command, mixed bool) *cli.Progress {
-	if f.quiet || mixed || !isTerminal(cmd.ErrOrStderr()) {
+	switch talk := cmd.ErrOrStderr(); {
+	case f.quiet:
 		return nil
+	case !isTerminal(talk):
+		return cli.NewProgressLines(talk, time.Now)
+	case mixed:
+		return nil
+	default:
+		return cli.NewProgress(talk, time.Now)
 	}
-	return cli.NewProgress(cmd.ErrOrStderr(), time.Now)
 }
 
 // storeError gives an error of journaltool its exit code and adds what to do about it.
 func storeError(err error, hint string) error {
 	coded := func(code int, hint string) error { return &cli.Error{Code: code, Err: err, Hint: hint} }
 	var damage *journal.DamageError
+	var layout *journal.LayoutError
+	var line *journaltool.ImportError
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, journal.ErrLocked):
 		return coded(cli.CodeConflict, "a server has it open; stop it first (SIGTERM)")
+	case errors.As(err, &layout):
+		return coded(cli.CodeFailed, layout.Advice())
+	case errors.As(err, &line):
+		return coded(cli.CodeFailed, "nothing was imported; export again, without --from, and import the file as it is")
+	case errors.Is(err, embedded.ErrNotEmpty):
+		return coded(cli.CodeConflict, "a store is made in a directory that is missing or empty; --store-dir names another one")
 	case errors.Is(err, embedded.ErrNoJournal):
 		return coded(cli.CodeNotFound, hint)
 	case errors.Is(err, embedded.ErrThere):
-		return coded(cli.CodeConflict, "a backup is made in a directory of its own, which must not be there before")
+		return coded(cli.CodeConflict, "a backup is a directory or a file of its own, which must not be there before")
 	case errors.Is(err, journaltool.ErrInside):
 		return coded(cli.CodeUsage, "")
 	case errors.Is(err, os.ErrPermission):
 		return coded(cli.CodeNotAllowed, "it belongs to the user of the server; run this as that user")
 	case errors.As(err, &damage):
 		return coded(cli.CodeFailed, "'trunkline store verify' says what can be done about it")
+	case errors.Is(err, os.ErrNotExist):
+		return coded(cli.CodeNotFound, "")
 	}
 	return cli.Interrupted(err)
 }
@@ -207,7 +227,7 @@ func ending(r *journaltool.Report) string {
 	case r.Closed:
 		return "whole, closed by its server"
 	}
-	return "whole, not closed: the server died"
+	return "whole, not closed: the server died, or was running when it was copied"
 }
 
 // clock is a time for people, to the second; - for none.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +26,11 @@ func newStoreExportCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Print the records of a store as JSON, one per line",
-		Long: "Print one JSON object per index: index, time, epoch, kind, and the fields of the change. The first record of an epoch is a\n" +
-			"claim, which holds nothing. A summary goes to stderr.",
+		Long: "Print one JSON object per index: index, time, epoch, kind, the fields of the\n" +
+			"change, and base64: the record as it is stored. The first record of an epoch\n" +
+			"is a claim, which holds nothing. Without --from and --to, what older records\n" +
+			"left comes first, so that 'store import' can make the store again. A summary\n" +
+			"goes to stderr.",
 		Example: "  trunkline store export | jq 'select(.kind == \"kernel.create\")'\n  trunkline store export --from 1000 --to 2000 -o part.ndjson",
 		Args:    cobra.NoArgs,
 	}
@@ -83,7 +85,11 @@ func summarize(talk io.Writer, done *journaltool.Exported) {
 		fmt.Fprintln(talk, "trunkline: exported nothing: there is no record in that range")
 		return
 	}
-	fmt.Fprintf(talk, "trunkline: exported %d lines, index %d to %d\n", done.Lines, done.First, done.Last)
+	before := ""
+	if done.State > 0 {
+		before = fmt.Sprintf(", and before them %d lines of what older records left", done.State)
+	}
+	fmt.Fprintf(talk, "trunkline: exported %d lines, index %d to %d%s\n", done.Lines, done.First, done.Last, before)
 }
 
 func exportVerdict(done *journaltool.Exported) error {
@@ -124,85 +130,4 @@ func (e *exportFile) Close() error {
 		return nil
 	}
 	return e.f.Close()
-}
-
-// backupFlags are the arguments of store backup.
-type backupFlags struct {
-	storeFlags
-	noVerify bool
-}
-
-func newStoreBackupCmd() *cobra.Command {
-	var f backupFlags
-	cmd := &cobra.Command{
-		Use:   "backup DEST",
-		Short: "Copy a store to a new directory, and verify the copy",
-		Long: "Copy a store to the directory DEST, which must not be there yet, sync it and verify it. DEST is a store.dir like the\n" +
-			"original. A damaged store is copied as it is: a copy to keep before 'serve --recover-to-index'.",
-		Example: "  trunkline store backup /backup/trunkline-monday\n  trunkline serve --set store.dir=/backup/trunkline-monday",
-		Args:    cobra.ExactArgs(1),
-	}
-	f.add(cmd)
-	cmd.Flags().BoolVar(&f.noVerify, "no-verify", false, "do not read the copy again")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runStoreBackup(cmd, &f, args[0]) }
-	return cmd
-}
-
-// madeBackup is the document of store backup --json.
-type madeBackup struct {
-	Directory string              `json:"dir"`
-	Backup    string              `json:"backup"`
-	Bytes     uint64              `json:"bytes"`
-	Report    *journaltool.Report `json:"report"` // null with --no-verify
-}
-
-func runStoreBackup(cmd *cobra.Command, f *backupFlags, dest string) error {
-	if dest == "" {
-		return cli.Errorf(cli.CodeUsage, "cannot back up to a directory without a name")
-	}
-	b := madeBackup{Backup: dest}
-	var unread error
-	err := f.run(cmd, func(ctx context.Context, bar *cli.Progress) (err error) {
-		b.Directory = f.dir
-		if b.Bytes, err = journaltool.Backup(ctx, f.dir, dest, bar); err == nil && !f.noVerify {
-			b.Report, unread = journaltool.Verify(ctx, dest, bar)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if unread != nil {
-		return unverified(unread, dest)
-	}
-	err = cli.Show(cmd, b, b.rows())
-	if f.noVerify {
-		return err
-	}
-	return errors.Join(err, damaged(b.Report))
-}
-
-// unverified is the error for a copy that was made and not verified.
-func unverified(err error, dest string) error {
-	code := cli.CodeFailed
-	if errors.Is(err, context.Canceled) {
-		code = cli.CodeInterrupted
-	}
-	return cli.Errorf(code, "the copy in %s is whole, but was not verified: %w", dest, err).
-		WithHint("trunkline store verify --store-dir " + dest)
-}
-
-func (b *madeBackup) rows() [][]string {
-	var t table
-	t.add("backup", "%s", b.Backup)
-	t.add("copied", "%s", cli.Bytes(b.Bytes))
-	switch r := b.Report; {
-	case r == nil:
-		t.add("verdict", "not verified")
-	case r.Sound:
-		t.add("verdict", "sound, %s", fmt.Sprintf("index %d to %d, %d records, %d snapshots", r.FirstIndex, r.LastIndex, r.Records, len(r.Snapshots)))
-	default:
-		t.add("verdict", "damaged, as the original is")
-	}
-	return t
 }

@@ -1,6 +1,6 @@
 // Package store keeps the state machines of a process together: their changes in one journal, their
-// states in one snapshot, and one recovery of all of them. What a
-// crash may cost is in docs/operations.md, "The store".
+// states in one snapshot, and one recovery of all of them. What a crash may cost is in
+// docs/store.md.
 //
 // A state machine joins by a Machine: a tag, which is the first byte of its records, and its
 // methods. It calls Append with each change, under the lock that decided it, so that the order of

@@ -90,6 +90,9 @@ type Config struct {
 	// is cut at the damage, and what was there is kept in the directory "damaged". It mends no
 	// damaged sorted file.
 	AcceptLoss bool
+	// Bulk postpones the syncs of the log as in mode Interval: for a directory that counts for
+	// nothing before all of it is written and Sync has returned.
+	Bulk bool
 	// OnFatal is called once, at the first final error, before the call that met it returns. The
 	// process ends there: after a failed sync, the memory of the system is not what is on the disk.
 	// It may run under locks of the database and must not use the Store. If it returns, every later

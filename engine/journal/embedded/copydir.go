@@ -4,20 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
-
-	"trunkline/engine/journal/vdir"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // ErrThere means that the place for a copy is taken.
 var ErrThere = errors.New("it is there already")
 
-const copyBuffer = 256 << 10
+// ErrNotEmpty means that a directory for a copy holds something.
+var ErrNotEmpty = errors.New("it is not empty")
 
 // Copy copies a journal that is not open to the directory dir, which must not exist: every file
 // byte by byte, and synced. So the copy outlives the original, and a damaged one can be kept before
@@ -28,12 +23,22 @@ const copyBuffer = 256 << 10
 // dir is removed again. The stamp comes last: every opening refuses a copy that a crash left half
 // made.
 func Copy(ctx context.Context, cfg Config, dir string, progress func(done, total int64)) error {
+	return copyOut(ctx, cfg, dir, progress, (*copier).toNew)
+}
+
+// Restore is Copy to a directory that is missing or empty. An empty one is locked meanwhile, and is
+// empty again after an error. journal.ErrLocked and ErrNotEmpty are of dir.
+func Restore(ctx context.Context, cfg Config, dir string, progress func(done, total int64)) error {
+	return copyOut(ctx, cfg, dir, progress, func(c *copier) error { return c.within(c.toNew, c.fill) })
+}
+
+func copyOut(ctx context.Context, cfg Config, dir string, progress func(done, total int64), run func(*copier) error) error {
 	h, err := hold(cfg.FS, cfg.Dir)
 	if err != nil {
 		return err
 	}
-	c := copier{ctx: ctx, holding: h, to: h.fs.FS, dest: dir, tell: progress}
-	if err = c.run(); err != nil {
+	c := &copier{target: target{to: h.fs.FS, dest: dir}, meter: meter{ctx: ctx, tell: progress}, holding: h}
+	if err = run(c); err != nil {
 		err = fmt.Errorf("cannot copy journal %s to %s: %w", h.dir, dir, typed(err))
 	}
 	return errors.Join(err, h.lock.Close())
@@ -41,97 +46,47 @@ func Copy(ctx context.Context, cfg Config, dir string, progress func(done, total
 
 type copier struct {
 	holding
-	ctx         context.Context
-	to          vfs.FS
-	dest        string
-	tell        func(done, total int64)
-	done, total int64
+	target
+	meter
 }
 
-func (c *copier) run() error {
-	if _, err := c.to.Stat(c.dest); err == nil {
-		return ErrThere
-	} else if !errors.Is(err, os.ErrNotExist) {
-		return err
+// toNew copies to a directory that must not exist.
+func (c *copier) toNew() error { return c.made(c.fill) }
+
+// contents lists what a copy has, the stamp aside.
+func (h *holding) contents() ([]FileInfo, error) {
+	files, err := listFiles(h.fs, h.dir, "", "")
+	if err != nil {
+		return nil, err
 	}
-	files, err := listFiles(c.fs, c.dir, "", "")
+	rows, err := h.listDir(RowsDir, fileRows)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(append(files, rows...), func(f FileInfo) bool { return f.Kind == fileStamp || strings.HasSuffix(f.Name, ".new") }), nil
+}
+
+func (c *copier) fill() error {
+	files, err := c.contents()
 	if err != nil {
 		return err
 	}
-	rows, err := c.listDir(RowsDir, fileRows)
-	if err != nil {
-		return err
-	}
-	files = slices.DeleteFunc(append(files, rows...), func(f FileInfo) bool { return f.Kind == fileStamp || strings.HasSuffix(f.Name, ".new") })
 	for _, f := range files {
 		c.total += f.Bytes
 	}
-	dirs := []string{c.dest}
-	if len(rows) > 0 {
-		dirs = append(dirs, c.to.PathJoin(c.dest, RowsDir))
-	}
-	for _, dir := range dirs {
-		if err := vdir.Make(c.to, dir); err != nil {
-			return err
-		}
-	}
-	if err := c.fill(files, dirs); err != nil {
-		return errors.Join(err, c.to.RemoveAll(c.dest))
-	}
-	return nil
-}
-
-func (c *copier) fill(files []FileInfo, dirs []string) error {
-	buf := make([]byte, copyBuffer)
 	for _, f := range files {
-		if err := c.file(f.Name, buf); err != nil {
+		if err := c.file(f.Name); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
-	for _, dir := range dirs {
-		// A copy has its lock from the beginning, so that a start that refuses it makes nothing.
-		if err := vdir.Replace(c.to, dir, "LOCK", ""); err != nil {
-			return err
-		}
-	}
-	return writeStamp(c.to, c.dest, c.mode)
+	return c.finish(stampText(c.mode, (&Config{Mode: c.mode}).format()))
 }
 
-func (c *copier) file(name string, buf []byte) error {
+func (c *copier) file(name string) error {
 	in, err := c.fs.Open(c.fs.PathJoin(c.dir, name))
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := c.to.Create(c.to.PathJoin(c.dest, name), vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	if err = c.bytes(out, in, buf); err == nil {
-		err = out.Sync()
-	}
-	return errors.Join(err, out.Close())
-}
-
-func (c *copier) bytes(out io.Writer, in io.Reader, buf []byte) error {
-	for {
-		if err := c.ctx.Err(); err != nil {
-			return err
-		}
-		n, err := in.Read(buf)
-		if n > 0 {
-			if _, err := out.Write(buf[:n]); err != nil {
-				return err
-			}
-			if c.done += int64(n); c.tell != nil {
-				c.tell(c.done, c.total)
-			}
-		}
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		}
-	}
+	return c.put(name, c.from(in))
 }

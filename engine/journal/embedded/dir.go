@@ -22,7 +22,11 @@ import (
 // files of pebble without it are not a journal of ours.
 const stampName = "JOURNAL"
 
-const stampVersion = "trunkline journal 1\n"
+// stampLayout is the layout of this version, in the first line of the stamp.
+const (
+	stampMagic  = "trunkline journal "
+	stampLayout = 1
+)
 
 // realDir returns the one name of dir, which it makes where it is missing: locks of one process
 // differ by name alone, so two spellings of a directory would both open it.
@@ -74,7 +78,7 @@ func lockDir(fsys vfs.FS, dir string) (*pebble.Lock, error) {
 }
 
 func stampText(m journal.Mode, f pebble.FormatMajorVersion) string {
-	return fmt.Sprintf("%smode %s\nformat %d\n", stampVersion, m, uint64(f))
+	return fmt.Sprintf("%s%d\nmode %s\nformat %d\n", stampMagic, stampLayout, m, uint64(f))
 }
 
 // checkStamp compares the stamp with the configuration. stamped is false for an empty directory.
@@ -100,8 +104,12 @@ func compareStamp(path, dir, got string, mode journal.Mode) error {
 		}
 		return nil
 	}
-	if strings.HasPrefix(got, "trunkline journal ") && !strings.HasPrefix(got, stampVersion) {
-		return fmt.Errorf("cannot open journal %s: made by another version: %.40q", dir, got)
+	known := formatAlways
+	if strings.Contains(got, "\nmode interval\n") {
+		known = formatInterval
+	}
+	if err := journal.CheckLayout(dir, stampMagic, got, stampLayout, uint64(known)); err != nil {
+		return err
 	}
 	return &journal.DamageError{Where: path, Err: fmt.Errorf("not a stamp: %.80q", got)}
 }

@@ -47,7 +47,7 @@ type logFS struct {
 	failure atomic.Pointer[error]
 
 	mu   sync.Mutex
-	open map[*logFile]struct{} // lazy only
+	open map[*logFile]struct{}
 }
 
 func newLogFS(inner vfs.FS, dir string, lazy bool) *logFS {
@@ -139,14 +139,20 @@ func (l *logFS) imagine(name string, category vfs.DiskWriteCategory) (vfs.File, 
 	return l.imaginary.Create(name, category)
 }
 
-// Open implements vfs.FS.
+// Open implements vfs.FS. A log that is being written ends for its reader where a write has ended:
+// what a checkpoint copies has no hole, and nothing of an older log behind it.
 func (l *logFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if l.unreal() {
 		if f, err := l.imaginary.Open(name, opts...); err == nil {
 			return f, nil
 		}
 	}
-	return l.FS.Open(name, opts...)
+	n, growing := l.written(name)
+	f, err := l.FS.Open(name, opts...)
+	if err == nil && growing {
+		return &logPrefix{File: f, left: n}, nil
+	}
+	return f, err
 }
 
 // ReuseForWrite implements vfs.FS. Pebble reuses logs only.
@@ -201,10 +207,20 @@ func (l *logFS) wrap(name string, create func() (vfs.File, error)) (vfs.File, er
 func (l *logFS) add(f *logFile) *logFile {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lazy {
-		l.open[f] = struct{}{}
-	}
+	l.open[f] = struct{}{}
 	return f
+}
+
+// written returns how much of a log was written, if it is being written.
+func (l *logFS) written(name string) (n int64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for f := range l.open {
+		if f.name == name {
+			return f.length.Load(), true
+		}
+	}
+	return 0, false
 }
 
 // OpenDir implements vfs.FS.
@@ -229,6 +245,9 @@ func (l *logFS) timed(name string, sync func() error) error {
 // sync makes what was written so far durable. It does nothing unless lazy. It may run beside the
 // rest.
 func (l *logFS) sync() {
+	if !l.lazy {
+		return
+	}
 	l.mu.Lock()
 	files := make([]*logFile, 0, len(l.open))
 	for f := range l.open {
@@ -238,146 +257,4 @@ func (l *logFS) sync() {
 	for _, f := range files {
 		f.syncNow()
 	}
-}
-
-// logFile is one file of the log.
-type logFile struct {
-	vfs.File
-	fs    *logFS
-	name  string
-	dirty atomic.Bool
-
-	mu     sync.Mutex // orders syncNow and Close
-	closed bool
-}
-
-// Write implements vfs.File. A short write or an error fails the log.
-func (f *logFile) Write(p []byte) (int, error) {
-	if f.fs.failed() {
-		return len(p), nil
-	}
-	op := f.fs.slow.begin(opWrite, f.name)
-	_, err := f.File.Write(p)
-	f.fs.slow.end(op)
-	if err != nil {
-		f.fs.fail(err)
-	}
-	f.dirty.Store(true) // after the write: a sync that runs beside it may have come too early
-	return len(p), nil
-}
-
-// Sync implements vfs.File.
-func (f *logFile) Sync() error { return f.SyncData() }
-
-// SyncData implements vfs.File.
-func (f *logFile) SyncData() error {
-	if !f.fs.lazy {
-		f.syncNow()
-	}
-	return nil
-}
-
-// SyncTo implements vfs.File. It promises nothing, but may take the error that the next sync would
-// give.
-func (f *logFile) SyncTo(length int64) (bool, error) {
-	if f.fs.lazy || f.fs.failed() {
-		return false, nil
-	}
-	op := f.fs.slow.begin(opSync, f.name)
-	full, err := f.File.SyncTo(length)
-	f.fs.slow.end(op)
-	if err != nil {
-		f.fs.fail(err)
-	}
-	return full, nil
-}
-
-// Preallocate implements vfs.File.
-func (f *logFile) Preallocate(offset, length int64) error {
-	if f.fs.failed() {
-		return nil
-	}
-	return f.File.Preallocate(offset, length)
-}
-
-func (f *logFile) syncNow() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed || f.fs.failed() || !f.dirty.Swap(false) {
-		return
-	}
-	op := f.fs.slow.begin(opSync, f.name)
-	err := f.File.SyncData()
-	f.fs.slow.end(op)
-	if err != nil {
-		f.fs.fail(err)
-	}
-}
-
-// Close implements vfs.File. It syncs, lazy or not: a log is closed when the next one begins, and
-// the next one is only read if this one is whole.
-func (f *logFile) Close() error {
-	f.syncNow()
-	f.fs.mu.Lock()
-	delete(f.fs.open, f)
-	f.fs.mu.Unlock()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.closed = true
-	if err := f.File.Close(); err != nil {
-		f.fs.fail(err)
-	}
-	return nil
-}
-
-// logDir is the directory of the log: without a synced name a log is lost.
-type logDir struct {
-	vfs.File
-	fs *logFS
-}
-
-// Sync implements vfs.File.
-func (d *logDir) Sync() error {
-	if d.fs.failed() {
-		return nil
-	}
-	if err := d.fs.timed(d.fs.dir, d.File.Sync); err != nil {
-		d.fs.fail(err)
-	}
-	return nil
-}
-
-// tableFile is any other file of the directory and of incoming/: it takes nothing after the log
-// failed.
-type tableFile struct {
-	vfs.File
-	fs   *logFS
-	name string
-}
-
-// Write implements vfs.File.
-func (f *tableFile) Write(p []byte) (int, error) {
-	if f.fs.unreal() {
-		return len(p), nil
-	}
-	if f.fs.failed() {
-		return 0, errLogFailed
-	}
-	op := f.fs.slow.begin(opWrite, f.name)
-	n, err := f.File.Write(p)
-	f.fs.slow.end(op)
-	if err != nil && f.fs.met(err) == nil {
-		return len(p), nil
-	}
-	return n, err
-}
-
-// Sync implements vfs.File.
-func (f *tableFile) Sync() error {
-	return f.fs.change(func() error { return f.fs.timed(f.name, f.File.Sync) })
-}
-
-// SyncData implements vfs.File.
-func (f *tableFile) SyncData() error {
-	return f.fs.change(func() error { return f.fs.timed(f.name, f.File.SyncData) })
 }

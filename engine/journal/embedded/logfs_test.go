@@ -1,7 +1,10 @@
 package embedded
 
 import (
+	"bytes"
 	"errors"
+	"io"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -207,4 +210,56 @@ func TestSunkLogChangesNothing(t *testing.T) {
 			t.Errorf("%s is %q (%v)", name, got, err)
 		}
 	}
+}
+
+// TestAGrowingLogIsReadToTheEndOfAWrite: what is written after the open is not read, nor what an
+// older log has left behind the end; a log that is closed is read to its end.
+func TestAGrowingLogIsReadToTheEndOfAWrite(t *testing.T) {
+	mem := vfs.NewMem()
+	old, err := mem.Create("old", vfs.WriteCategoryUnspecified)
+	if err == nil {
+		_, err = old.Write(bytes.Repeat([]byte("old"), 100))
+	}
+	if err = errors.Join(err, old.Close()); err != nil {
+		t.Fatal(err)
+	}
+	l := newLogFS(mem, "", false)
+	l.fatal, l.pause = func(err error) { t.Error(err) }, func() {}
+	l.opening.Store(false)
+	l.dir = mem.PathDir("1.log")
+	f, err := l.ReuseForWrite("old", "1.log", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) {
+		t.Helper()
+		if _, err := f.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(r io.Reader, want string) {
+		t.Helper()
+		if got, err := io.ReadAll(r); err != nil || string(got) != want {
+			t.Errorf("read %q (%v), want %q", got, err, want)
+		}
+	}
+	open := func() vfs.File {
+		t.Helper()
+		r, err := l.Open("1.log")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		return r
+	}
+	read(open(), "")
+	write("first ")
+	r := open()
+	write("second ")
+	read(r, "first ")
+	read(open(), "first second ")
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	read(open(), "first second "+strings.Repeat("old", 100)[len("first second "):])
 }

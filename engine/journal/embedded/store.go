@@ -70,7 +70,7 @@ func Open(cfg Config) (*Store, error) {
 	}
 	s := &Store{cfg: cfg, log: cfg.Logger.With("dir", cfg.Dir), stop: make(chan struct{})}
 	s.space.init(cfg.FreeBytes, s.log)
-	s.fs = newLogFS(cfg.FS, cfg.Dir, cfg.Mode == journal.Interval)
+	s.fs = newLogFS(cfg.FS, cfg.Dir, cfg.Mode == journal.Interval || cfg.Bulk)
 	s.fs.fatal, s.fs.pause, s.fs.slow.log = s.stopped, s.pauseFlush, s.log
 	s.window.init(s.log)
 	if err := s.open(); err != nil {

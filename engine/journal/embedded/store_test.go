@@ -110,9 +110,22 @@ func TestStrangeDirectory(t *testing.T) {
 	wantDamage(f("000001.sst", "not ours"))
 	wantDamage(f(stampName, "mode whatever"))
 	wantDamage(f(stampName, ""))
-	if err := f(stampName, "trunkline journal 2\nmode always\n"); err == nil {
-		t.Error("a later version opened")
+	wantLayout := func(text, what string, found uint64, newer bool) {
+		t.Helper()
+		var layout *journal.LayoutError
+		err := f(stampName, text)
+		if !errors.As(err, &layout) || layout.What != what || layout.Found != found || layout.Newer() != newer || layout.Advice() == "" {
+			t.Errorf("%q: %v, want %s %d", text, err, what, found)
+		}
 	}
+	wantLayout("trunkline journal 2\nmode always\n", "layout", 2, true)
+	wantLayout("trunkline journal 12\nanything", "layout", 12, true)
+	wantLayout("trunkline journal 0\nmode always\nformat 2\n", "layout", 0, false)
+	wantLayout("trunkline journal 1\nmode always\nformat 99\n", "format", 99, true)
+	wantLayout("trunkline journal 1\nmode interval\nformat 1\n", "format", 1, false)
+	wantDamage(f(stampName, "trunkline journal \nmode always\n"))
+	wantDamage(f(stampName, "trunkline journal 1\nmode never\n"))
+	wantDamage(f(stampName, "trunkline journal 1\nmode always\nformat 9")) // cut
 	if err := f(stampName+".new", "half a st"); err != nil {
 		t.Error("an interrupted beginning is not begun again:", err)
 	}

@@ -43,6 +43,9 @@ func (b *Batch) fits(key, value []byte) bool {
 	return false
 }
 
+// Err returns why Commit will put nothing, nil where it will.
+func (b *Batch) Err() error { return b.err }
+
 // Commit puts the changes, in their order; readers see them from then on. They are not on the disk.
 // The batch is empty afterwards, whatever Commit returns. While files are written or merged more
 // slowly than rows come, it waits.

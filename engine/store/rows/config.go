@@ -62,6 +62,9 @@ type Config struct {
 	Dir string
 	// Memory keeps the rows in memory instead, all of them, and forgets them at Close.
 	Memory bool
+	// Identity is what a new directory gets: that of rows which are put into it as they were. The
+	// zero identity lets Open choose one.
+	Identity [16]byte
 	// CacheBytes bounds the memory of blocks that were read.
 	CacheBytes int64
 	// MemTableBytes is gathered in memory before it is written; a few times as much may wait.

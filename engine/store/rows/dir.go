@@ -21,14 +21,14 @@ import (
 const stampName = "ROWS"
 
 const (
-	stampMagic   = "trunkline rows "
-	stampVersion = stampMagic + "2\n"
+	stampMagic  = "trunkline rows "
+	stampLayout = 2
 	// maxStampBytes bounds what is read of a stamp: a file that is longer is none.
 	maxStampBytes = 256
 )
 
 func stampText(id [16]byte) string {
-	return fmt.Sprintf("%sformat %d\nidentity %x\n", stampVersion, uint64(format), id)
+	return fmt.Sprintf("%s%d\nformat %d\nidentity %x\n", stampMagic, stampLayout, uint64(format), id)
 }
 
 // readStamp returns the identity in the stamp; made is false for a directory that is missing or
@@ -49,8 +49,8 @@ func readStamp(fsys vfs.FS, dir string) (id [16]byte, made bool, err error) {
 			return id, true, nil
 		}
 	}
-	if strings.HasPrefix(text, stampMagic) && !strings.HasPrefix(text, stampVersion) {
-		return id, true, fmt.Errorf("cannot open rows %s: made by another version: %.40q", dir, text)
+	if err := journal.CheckLayout(dir, stampMagic, text, stampLayout, uint64(format)); err != nil {
+		return id, true, err
 	}
 	return id, true, &journal.DamageError{Where: path, Err: fmt.Errorf("not a stamp: %.80q", text)}
 }

@@ -44,10 +44,14 @@ func newFiles(fsys vfs.FS, dir string) *files {
 
 func (f *files) end() { f.ended.Store(true) }
 
+// elsewhere reports whether a name is outside of the directory: that of a checkpoint, whose errors
+// are its own.
+func (f *files) elsewhere(name string) bool { return name != f.dir && f.PathDir(name) != f.dir }
+
 // change makes a change on the disk, if one may be made. An error is final.
 func (f *files) change(op, name string, do func() error) error {
 	err := f.tidy(op, name, do)
-	if err != nil && f.thawed.Load() {
+	if err != nil && f.thawed.Load() && !f.elsewhere(name) {
 		f.failed(err)
 		return nil
 	}
@@ -67,6 +71,9 @@ func (f *files) tidy(op, name string, do func() error) error {
 
 // Create implements vfs.FS.
 func (f *files) Create(name string, category vfs.DiskWriteCategory) (file vfs.File, err error) {
+	if f.elsewhere(name) {
+		return f.FS.Create(name, category)
+	}
 	if strings.HasSuffix(name, ".sst") {
 		err = f.tidy("create", name, func() error {
 			if err := f.before(category == flushCategory); err != nil {
@@ -131,7 +138,7 @@ func (f *files) OpenDir(name string) (vfs.File, error) {
 
 // Link implements vfs.FS.
 func (f *files) Link(oldname, newname string) error {
-	return f.change("link", oldname, func() error { return f.FS.Link(oldname, newname) })
+	return f.change("link", newname, func() error { return f.FS.Link(oldname, newname) })
 }
 
 // Remove implements vfs.FS.
@@ -183,7 +190,7 @@ func (f *changedFile) SyncData() error { return f.change(f.File.SyncData) }
 func (f *changedFile) change(do func() error) error {
 	switch {
 	case !f.table:
-		return f.fs.change("", "", do)
+		return f.fs.change("write", f.fs.dir, do)
 	case f.fs.ended.Load():
 		return errEnded
 	}

@@ -73,11 +73,13 @@ func (d *DB) open() (err error) {
 	if d.id, d.made, err = readStamp(d.cfg.FS, d.cfg.Dir); err != nil { // again: another opener may have been faster
 		return err
 	}
-	if !d.made {
-		d.id = newIdentity()
-		return nil
+	if d.made {
+		return d.look()
 	}
-	return d.look()
+	if d.id = d.cfg.Identity; d.id == [16]byte{} {
+		d.id = newIdentity()
+	}
+	return nil
 }
 
 // look opens the database for reading and checks what it holds.

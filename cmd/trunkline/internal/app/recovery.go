@@ -199,12 +199,15 @@ func (e *unrecovered) Unwrap() error { return e.err }
 func Hint(err error) string {
 	var damage *journal.DamageError
 	var mismatch *journal.ErrModeMismatch
+	var layout *journal.LayoutError
 	switch {
 	case err == nil:
 		return ""
 	case errors.As(err, &mismatch):
 		return fmt.Sprintf("the directory was made with store.mode=%s and the settings say %s: set store.mode=%s, or name another store.dir",
 			mismatch.Made, mismatch.Asked, mismatch.Made)
+	case errors.As(err, &layout):
+		return layout.Advice()
 	case errors.As(err, &damage):
 		return damageHint(err, damage)
 	case errors.Is(err, journal.ErrLocked):

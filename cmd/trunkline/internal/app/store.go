@@ -34,8 +34,11 @@ type storage struct {
 	store    atomic.Pointer[watched]     // once open
 	log      atomic.Pointer[journal.Log] // once open
 	last     atomic.Pointer[lastSnapshot]
-	stopped  atomic.Bool // recovery is to end
-	left     atomic.Bool // recovery did not end in time, and whatever it holds ends with the process
+
+	checkpoints checkpoints
+
+	stopped atomic.Bool // recovery is to end
+	left    atomic.Bool // recovery did not end in time, and whatever it holds ends with the process
 
 	mu      sync.Mutex
 	serves  bool  // open came to its end: from now on a failure ends the process
@@ -48,6 +51,7 @@ type diskStore interface {
 	Full() bool
 	Broken() bool
 	Stats() embedded.Stats
+	Checkpoint(dir string, rows func(dir string) error) error
 }
 
 // lastSnapshot is what the journal reported last of its newest snapshot.
@@ -118,6 +122,7 @@ func (s *storage) open() error {
 		_ = log.Close()
 		return fmt.Errorf("cannot recover from store.dir = %q: %w", s.cfg.Dir, err)
 	}
+	s.openCheckpoints()
 	return nil
 }
 
@@ -154,6 +159,7 @@ func (s *storage) Close() error {
 	if s == nil || s.left.Load() {
 		return nil
 	}
+	s.checkpoints.server.Close()
 	if log := s.log.Load(); log != nil {
 		return log.Close()
 	}

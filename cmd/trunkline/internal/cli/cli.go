@@ -209,11 +209,16 @@ const redrawEvery = 100 * time.Millisecond
 
 const barWidth = 24
 
+// lineEvery is how often a line is written where there is no terminal.
+const lineEvery = 10 * time.Second
+
 // Progress draws a bar on one line of a terminal, over and over: percent, rate and the time that is
-// left. Nil draws nothing. It is for one goroutine.
+// left. Where there is no terminal it writes a line now and then, and none about work that is over
+// before. Nil draws nothing. It is for one goroutine.
 type Progress struct {
-	w   io.Writer
-	now func() time.Time
+	w     io.Writer
+	now   func() time.Time
+	lines bool
 
 	phase, unit string
 	total, done uint64
@@ -226,6 +231,11 @@ func NewProgress(w io.Writer, now func() time.Time) *Progress {
 	return &Progress{w: w, now: now}
 }
 
+// NewProgressLines returns a progress that writes lines to w, which is no terminal.
+func NewProgressLines(w io.Writer, now func() time.Time) *Progress {
+	return &Progress{w: w, now: now, lines: true, next: now().Add(lineEvery)}
+}
+
 // Begin starts a phase that ends at total, counted in unit; "bytes" are shown as sizes.
 func (p *Progress) Begin(phase, unit string, total uint64) {
 	if p == nil {
@@ -233,6 +243,9 @@ func (p *Progress) Begin(phase, unit string, total uint64) {
 	}
 	p.phase, p.unit, p.total, p.done = phase, unit, total, 0
 	p.began = p.now()
+	if p.lines {
+		return
+	}
 	p.next = p.began
 	p.draw()
 }
@@ -260,6 +273,11 @@ func (p *Progress) Clear() {
 
 func (p *Progress) draw() {
 	now := p.now()
+	if p.lines {
+		p.next = now.Add(lineEvery)
+		fmt.Fprintf(p.w, "trunkline: %s\n", p.text(now.Sub(p.began), p.phase, ""))
+		return
+	}
 	p.next = now.Add(redrawEvery)
 	line := p.line(now.Sub(p.began))
 	fmt.Fprintf(p.w, "\r%-*s", p.drawn, line)
@@ -267,19 +285,28 @@ func (p *Progress) draw() {
 }
 
 func (p *Progress) line(passed time.Duration) string {
-	share := 1.0
-	if p.total > 0 {
-		share = min(float64(p.done)/float64(p.total), 1)
+	full := int(p.share() * barWidth)
+	bar := "[" + strings.Repeat("=", full) + strings.Repeat(" ", barWidth-full) + "] "
+	line := p.text(passed, fmt.Sprintf("%-9s", p.phase), bar)
+	return line[:min(len(line), progressWidth)]
+}
+
+// share is how much is done, 0 to 1.
+func (p *Progress) share() float64 {
+	if p.total == 0 {
+		return 1
 	}
-	full := int(share * barWidth)
-	bar := strings.Repeat("=", full) + strings.Repeat(" ", barWidth-full)
-	line := fmt.Sprintf("%-9s [%s] %3d%%", p.phase, bar, int(share*100))
+	return min(float64(p.done)/float64(p.total), 1)
+}
+
+func (p *Progress) text(passed time.Duration, phase, bar string) string {
+	line := fmt.Sprintf("%s %s%3d%%", phase, bar, int(p.share()*100))
 	if secs := passed.Seconds(); secs > 0 && p.done > 0 {
 		rate := float64(p.done) / secs
 		left := time.Duration(float64(p.total-min(p.done, p.total)) / rate * float64(time.Second))
 		line += fmt.Sprintf("  %s/s  %s left", p.amount(uint64(rate)), left.Round(time.Second))
 	}
-	return line[:min(len(line), progressWidth)]
+	return line
 }
 
 func (p *Progress) amount(n uint64) string {

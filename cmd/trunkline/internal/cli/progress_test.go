@@ -100,3 +100,32 @@ func TestInterrupted(t *testing.T) {
 	}
 	<-ctx.Done()
 }
+
+// TestProgressLines: without a terminal there is a line in ten seconds, whatever the phase.
+func TestProgressLines(t *testing.T) {
+	var b bytes.Buffer
+	now := time.Unix(0, 0)
+	p := NewProgressLines(&b, func() time.Time { return now })
+	want := func(why, text string) {
+		t.Helper()
+		if got := b.String(); got != text {
+			t.Errorf("%s: %q, want %q", why, got, text)
+		}
+		b.Reset()
+	}
+	p.Begin("copy", "bytes", 4000)
+	now = now.Add(lineEvery - 1)
+	p.Set(1000)
+	want("short work has no line", "")
+	now = now.Add(1)
+	p.Set(2000)
+	want("ten seconds", "trunkline: copy  50%  200 B/s  10s left\n")
+	p.Begin("log", "records", 100)
+	p.Set(1)
+	want("too early", "")
+	now = now.Add(lineEvery)
+	p.Set(100)
+	want("ten more", "trunkline: log 100%  10 records/s  0s left\n")
+	p.Clear()
+	want("there is nothing to clear", "")
+}

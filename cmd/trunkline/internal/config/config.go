@@ -91,6 +91,8 @@ type Store struct {
 	Dir              string
 	SnapshotBytes    int64
 	SnapshotInterval time.Duration
+	// BackupDir is where checkpoints are made; empty: in Dir.
+	BackupDir string
 }
 
 // Log is the section of the process log.

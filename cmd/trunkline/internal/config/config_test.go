@@ -213,9 +213,10 @@ func TestDefaults(t *testing.T) {
 	f("store.dir", "trunkline-data")
 	f("store.snapshot_bytes", 67108864)
 	f("store.snapshot_interval_secs", 600)
+	f("store.backup_dir", "")
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 152; got != want {
+	if got, want := len(c.Rows()), 153; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -272,7 +273,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if s := c.Summary(); s != "1 from file "+path+", 151 from defaults" {
+	if s := c.Summary(); s != "1 from file "+path+", 152 from defaults" {
 		t.Errorf("Summary = %q", s)
 	}
 }

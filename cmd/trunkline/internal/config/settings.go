@@ -151,6 +151,8 @@ var otherSettings = []setting{
 		help: "growth of the journal after which a snapshot is taken; if the last snapshot was larger, its size"},
 	{key: "store.snapshot_interval_secs", def: 600, min: 1, max: maxSecs,
 		help: "longest time between two snapshots while anything changes"},
+	{key: "store.backup_dir", def: "",
+		help: "directory of the checkpoints that 'store backup' copies; empty: backups in store.dir, where they cost no second copy"},
 	{key: "log.level", def: "info", oneOf: obs.LogLevels(),
 		help: "least important line to log: debug, info, warn, error"},
 	{key: "log.format", def: obs.FormatAuto, oneOf: obs.LogFormats(),

@@ -33,6 +33,7 @@ type Exported struct {
 	Lines      uint64
 	First      journal.Index // 0 if nothing was in the range
 	Last       journal.Index
+	State      uint64 // lines without an index, before those
 	Unreadable uint64 // lines with a record that is no change known here
 	Damages    int    // places of which there is no line
 	Damage     error  // the first of them
@@ -41,15 +42,23 @@ type Exported struct {
 // errPast ends an export at the end of its range.
 var errPast = errors.New("past the range")
 
-// Export writes one JSON object per index and line to w, in order: index, time, epoch, kind, and
-// the fields of the change, or error and base64 where it is none. A claim has a line too, so that a
-// missing index is a missing record.
+// Export writes one JSON object per index and line to w, in order: index, time, epoch, kind, the
+// fields of the change (or error where it is none), and base64, which is the record as it is
+// stored. A claim has a line too, so that a missing index is a missing record.
+//
+// Where the range is everything and the log does not begin at its first index, what older records
+// left comes first.
 func Export(ctx context.Context, dir string, in Range, w io.Writer, m Meter) (done Exported, err error) {
 	j, err := open(dir)
 	if err != nil {
 		return done, err
 	}
 	x := export{out: bufio.NewWriterSize(w, 64<<10), in: in, m: m}
+	if in.From <= 1 && in.To == 0 {
+		if err := x.state(ctx, j); err != nil {
+			return x.done, errors.Join(err, j.Close())
+		}
+	}
 	err = j.in.Blocks(max(in.From, 1), func(b *journal.BlockView) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -107,22 +116,13 @@ func (x *export) show(b *journal.BlockView, i journal.Index, rec []byte) error {
 	if x.in.To != 0 && i > x.in.To {
 		return errPast
 	}
-	o := appendUint(jsonx.Build(x.line[:0]), "index", i)
-	o = appendUint(appendTime(o, "time", moment(b.Time)), "epoch", b.Epoch)
-	if b.Claim {
-		o = o.Text("kind", "claim")
-	} else {
-		var known bool
-		if o, known = appendChange(o, &x.record, rec); !known {
-			x.done.Unreadable++
-		}
+	e := journal.Entry{Index: i, Time: b.Time, Epoch: b.Epoch, Claim: b.Claim, Record: rec}
+	o, known := appendEntry(jsonx.Build(x.line[:0]), &x.record, &e)
+	if !known {
+		x.done.Unreadable++
 	}
-	x.line = append(o.End(), '\n')
-	if _, err := x.out.Write(x.line); err != nil {
-		return fmt.Errorf("cannot write output: %w", err)
-	}
-	if cap(x.line) > keepLine {
-		x.line = nil
+	if err := x.write(o); err != nil {
+		return err
 	}
 	if x.done.Lines++; x.done.First == 0 {
 		x.done.First = i
@@ -144,11 +144,38 @@ func (x *export) note(err error) {
 	}
 }
 
+// write writes a line.
+func (x *export) write(o jsonx.Builder) error {
+	x.line = append(o.End(), '\n')
+	if _, err := x.out.Write(x.line); err != nil {
+		return fmt.Errorf("cannot write output: %w", err)
+	}
+	if cap(x.line) > keepLine {
+		x.line = nil
+	}
+	return nil
+}
+
+// claimKind is the kind of an index that holds no record.
+const claimKind = "claim"
+
+// appendEntry appends the fields of an index; known is false where its record is no change that is
+// known here.
+func appendEntry(o jsonx.Builder, r *record, e *journal.Entry) (_ jsonx.Builder, known bool) {
+	o = appendUint(o, "index", e.Index)
+	o = appendUint(appendTime(o, "time", moment(e.Time)), "epoch", e.Epoch)
+	if e.Claim {
+		return o.Text("kind", claimKind), true
+	}
+	o, known = appendChange(o, r, e.Record)
+	return appendBase64(o, "base64", e.Record), known
+}
+
 // appendChange appends the kind and the fields of a record; ok is false where it is none that is
 // known here.
 func appendChange(b jsonx.Builder, r *record, rec []byte) (_ jsonx.Builder, ok bool) {
 	if err := parseRecord(rec, r); err != nil {
-		return appendBase64(b.Text("kind", unreadable).Text("error", err.Error()), "base64", rec), false
+		return b.Text("kind", unreadable).Text("error", err.Error()), false
 	}
 	b = b.Text("kind", r.Kind())
 	switch {

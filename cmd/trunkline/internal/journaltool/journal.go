@@ -1,6 +1,7 @@
-// Package journaltool looks at the journal of a server that is not running: it verifies it, counts
-// what is in it, prints it and copies it. It changes nothing. What it holds in memory does not grow
-// with the journal: one block, one record of a snapshot, the first damages, and numbers.
+// Package journaltool works on the journal of a server that is not running: it verifies it, counts
+// what is in it, prints it and copies it, which changes nothing, and makes one of a copy or of what
+// was printed. What it holds in memory does not grow with the journal: one block, one record of a
+// snapshot, the first damages, and numbers.
 package journaltool
 
 import (
@@ -85,15 +86,7 @@ func Backup(ctx context.Context, dir, dest string, m Meter) (bytes uint64, err e
 	if err := Outside(dir, dest); err != nil {
 		return 0, err
 	}
-	begun := false
-	err = embedded.Copy(ctx, embedded.Config{Dir: dir}, dest, func(done, total int64) {
-		if !begun {
-			begun = true
-			m.Begin("copy", "bytes", uint64(total))
-		}
-		bytes = uint64(done)
-		m.Set(bytes)
-	})
+	err = embedded.Copy(ctx, embedded.Config{Dir: dir}, dest, progressOf(m, "copy", &bytes))
 	return bytes, err
 }
 

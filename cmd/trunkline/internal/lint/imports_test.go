@@ -75,6 +75,7 @@ var doors = []room{
 	{"handlers", []string{"codec", "engine"}, "no handler imports a handler: what two share moves to engine"},
 	{"cmd/trunkline/internal/journaltool", []string{"codec/jsonx", "codec/transcode", "engine/envelope", "engine/idem", "engine/journal", "engine/kernel", "engine/orchestration", "engine/store", "engine/threads", "codec/mpack"},
 		"shows what a server wrote: no setting, no socket"},
+	{"cmd/trunkline/internal/control", []string{"engine/reactor"}, "asks the server of a store for a checkpoint: no setting, no store"},
 	{"cmd/trunkline/chart", nil, "draws figures of others: a leaf"},
 	{"cmd/trunkline/internal/benchview/screen", nil, "a terminal for tests"},
 	{"cmd/trunkline/internal/benchview", []string{"cmd/trunkline/chart", "cmd/trunkline/internal/cli", "cmd/trunkline/loadgen"},

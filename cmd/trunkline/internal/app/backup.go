@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"trunkline/cmd/trunkline/internal/control"
+	"trunkline/engine/journal"
+)
+
+// checkpoints makes checkpoints of the store for 'trunkline store backup' beside the server. They
+// are below one directory, each in a new one of its own.
+type checkpoints struct {
+	dir    string // where they are made
+	prefix string // of the names of this store's
+	made   atomic.Uint64
+	server *control.Server // nil where the socket could not be opened
+}
+
+// openCheckpoints removes what a server that died has left, and answers from then on. Without a socket there
+// is no backup beside this server, and everything else works.
+func (s *storage) openCheckpoints() {
+	store := absolute(s.cfg.Dir)
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(store))
+	c := &s.checkpoints
+	c.prefix = fmt.Sprintf("checkpoint-%016x-", h.Sum64()) // a directory may be that of several stores
+	if c.dir = absolute(s.cfg.BackupDir); s.cfg.BackupDir == "" {
+		c.dir = filepath.Join(store, control.Dir)
+	}
+	c.sweep(s)
+	var err error
+	if c.server, err = control.Serve(control.Config{Store: store, Take: s.takeCheckpoint, Logger: s.logger}); err != nil {
+		s.logger.Warn("'trunkline store backup' cannot reach this server", "dir", s.cfg.Dir, "error", err)
+	}
+}
+
+// sweep removes the checkpoints of an earlier server. No other one has this store.
+func (c *checkpoints) sweep(s *storage) {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.logger.Warn("cannot look for checkpoints that are left", "dir", c.dir, "error", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), c.prefix) {
+			c.remove(s, filepath.Join(c.dir, e.Name()))
+		}
+	}
+}
+
+func (c *checkpoints) remove(s *storage, place string) {
+	if err := os.RemoveAll(place); err != nil {
+		s.logger.Warn("cannot remove a checkpoint", "dir", place, "error", err)
+	}
+}
+
+// takeCheckpoint implements control.Config.Take.
+func (s *storage) takeCheckpoint(ctx context.Context) (made control.Checkpoint, release func(), err error) {
+	c, began := &s.checkpoints, time.Now()
+	if err = os.MkdirAll(c.dir, 0o700); err != nil {
+		return made, nil, err
+	}
+	place := filepath.Join(c.dir, fmt.Sprint(c.prefix, c.made.Add(1)))
+	if err = os.Mkdir(place, 0o700); err != nil { // never over one that is there
+		return made, nil, err
+	}
+	made.Dir = filepath.Join(place, "store")
+	err = s.log.Load().Checkpoint(ctx, func(upTo journal.Index) error {
+		made.Index = upTo
+		return s.store.Load().Checkpoint(made.Dir, s.threads.db.Checkpoint)
+	})
+	if err != nil {
+		c.remove(s, place)
+		return made, nil, err
+	}
+	s.logger.Info("checkpoint of the store made", "dir", place, "index", made.Index, "secs", time.Since(began).Seconds())
+	return made, func() {
+		c.remove(s, place)
+		s.logger.Info("checkpoint of the store removed", "dir", place)
+	}, nil
+}

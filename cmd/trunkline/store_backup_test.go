@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"trunkline/fuzz/rounds"
+	"trunkline/handlers/ipc/client"
+)
+
+// program is the program as a process of its own.
+func program(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Args[0] = "trunkline" // see TestMain
+	return cmd
+}
+
+// storeServer is a server with a store, and clients that make processes in it.
+type storeServer struct {
+	t    *testing.T
+	dir  string
+	cmd  *exec.Cmd
+	addr string
+	stop context.CancelFunc
+	load sync.WaitGroup
+
+	mu    sync.Mutex
+	acked []string
+}
+
+// startStoreServer starts one, and a load of a few clients.
+func startStoreServer(t *testing.T, dir, mode string, round int) *storeServer {
+	t.Helper()
+	s := &storeServer{t: t, dir: dir, addr: "unix://" + filepath.Join(t.TempDir(), "t.sock")}
+	s.cmd = program("serve", "--listen", s.addr, "--http-listen=", "--admin-listen=", "--set", "store.dir="+dir, "--set", "store.mode="+mode,
+		"--set", "store.snapshot_bytes=65536", "--log-format=text")
+	talk, err := s.cmd.StderrPipe()
+	if err == nil {
+		err = s.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, serving := bufio.NewScanner(talk), make(chan bool, 1)
+	go func() {
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "INF serving") {
+				serving <- true
+			}
+		}
+		close(serving)
+	}()
+	if !<-serving {
+		t.Fatal("the server did not start")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s.stop = cancel
+	for w := range 3 {
+		c, err := client.Dial(ctx, s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.load.Go(func() {
+			defer c.Close()
+			for i := 0; ctx.Err() == nil; i++ {
+				pid := fmt.Sprintf("p%02d-%d-%06d", round, w, i) // of one width: none begins another
+				if !s.create(ctx, c, pid) {
+					return
+				}
+			}
+		})
+	}
+	return s
+}
+
+// create makes a process; false means that the server is gone.
+func (s *storeServer) create(ctx context.Context, c *client.Conn, pid string) bool {
+	_, err := c.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: pid})
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.acked = append(s.acked, pid)
+	return true
+}
+
+// answered returns what was acknowledged until now.
+func (s *storeServer) answered() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.acked[:len(s.acked):len(s.acked)]
+}
+
+// kill ends the server with SIGKILL, and the load.
+func (s *storeServer) kill() {
+	s.t.Helper()
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+	s.stop()
+	s.load.Wait()
+}
+
+// holds reads a store, in the journal and in its snapshot, and returns which of the processes are
+// not in it.
+func holds(t *testing.T, dir string, pids []string) (missing []string) {
+	t.Helper()
+	var out, talk bytes.Buffer
+	cmd := program("store", "export", "--store-dir", dir)
+	cmd.Stdout, cmd.Stderr = &out, &talk
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, talk.String())
+	}
+	var all bytes.Buffer // what a snapshot has is there as it is stored
+	for line := range strings.Lines(out.String()) {
+		var l struct {
+			Kind   string `json:"kind"`
+			PID    string `json:"pid"`
+			Base64 []byte `json:"base64"`
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Kind == "snapshot.part" {
+			all.Write(l.Base64)
+		} else if l.PID != "" {
+			all.WriteString("\x00" + l.PID + "\x00")
+		}
+	}
+	text := all.String()
+	for _, pid := range pids {
+		if !strings.Contains(text, pid) {
+			missing = append(missing, pid)
+		}
+	}
+	return missing
+}
+
+// TestBackupUnderLoad backs up a busy server again and again, kills it or the backup at any moment,
+// and looks at what is there: a backup that was reported has everything that was answered before
+// it began. One that was not is no store, or has all of that too. The server has lost nothing.
+func TestBackupUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills servers")
+	}
+	for _, mode := range []string{"always", "interval"} {
+		t.Run(mode, func(t *testing.T) {
+			dir, at := filepath.Join(t.TempDir(), "data"), t.TempDir()
+			rng := rand.New(rand.NewPCG(1, uint64(len(mode))))
+			var acked []string
+			during, killed := 0, 0
+			for round := range rounds.Of(1, 5) {
+				s := startStoreServer(t, dir, mode, round)
+				for len(s.answered()) < 200 {
+					time.Sleep(time.Millisecond)
+				}
+				for i, end := range []string{"none", "archive", "backup", "server"} {
+					dest := filepath.Join(at, fmt.Sprintf("%d-%d", round, i))
+					if end == "archive" {
+						dest += ".tar"
+					}
+					before := append(acked[:len(acked):len(acked)], s.answered()...)
+					cmd := program("store", "backup", "--store-dir", dir, dest)
+					var talk bytes.Buffer
+					cmd.Stdout, cmd.Stderr = &talk, &talk
+					if err := cmd.Start(); err != nil {
+						t.Fatal(err)
+					}
+					if end == "backup" || end == "server" {
+						time.Sleep(time.Duration(rng.IntN(60)) * time.Millisecond)
+						if end == "server" {
+							s.kill()
+						} else {
+							_ = cmd.Process.Kill()
+						}
+					}
+					err := cmd.Wait()
+					if err == nil && (end == "none" || end == "archive") {
+						during += len(s.answered()) + len(acked) - len(before)
+					}
+					if err != nil {
+						if killed++; end == "none" || end == "archive" {
+							t.Fatalf("%v: %s", err, talk.String())
+						}
+					}
+					checkBackup(t, dest, err == nil, before)
+				}
+				acked = append(acked, s.answered()...)
+			}
+			if missing := holds(t, dir, acked); len(missing) > 0 {
+				t.Errorf("the server has lost %q", missing)
+			}
+			if during == 0 {
+				t.Error("nothing was answered while backups were made")
+			}
+			t.Logf("%d processes, %d of them answered while a backup was made; %d backups were ended", len(acked), during, killed)
+		})
+	}
+}
+
+// checkBackup looks at what a backup has left, which was reported as made or not.
+func checkBackup(t *testing.T, dest string, made bool, before []string) {
+	t.Helper()
+	store := dest
+	if strings.HasSuffix(dest, ".tar") {
+		store += ".restored"
+		if out, err := program("store", "restore", "--store-dir", store, dest).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	out, err := program("store", "verify", "--store-dir", store).CombinedOutput()
+	if err != nil && made {
+		t.Fatalf("a backup was reported, and is none: %s", out)
+	}
+	if err != nil {
+		return
+	}
+	if missing := holds(t, store, before); len(missing) > 0 {
+		t.Errorf("%s has not %q, which were answered before it was begun", dest, missing)
+	}
+}
