@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 )
 
 // ErrNoServer means that no server answers in the directory of a store.
@@ -18,6 +19,9 @@ var errEnded = errors.New("the server ended, or took its checkpoint back")
 
 // maxAnswer bounds the line of a server: a path and an error.
 const maxAnswer = 64 << 10
+
+// removeWithin is how long the end of a Lease waits for the server.
+const removeWithin = 10 * time.Second
 
 // Lease is a checkpoint that is there until Close.
 type Lease struct {
@@ -84,9 +88,11 @@ func exchange(conn net.Conn) (c Checkpoint, in *bufio.Reader, err error) {
 // Context ends when the checkpoint does, for a cause that context.Cause returns.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Close gives the checkpoint back. The server removes it.
+// Close gives the checkpoint back and returns when the server has removed it, or does not answer.
 func (l *Lease) Close() {
 	l.cancel(nil)
-	_ = l.conn.Close()
+	_ = l.conn.SetReadDeadline(time.Now().Add(removeWithin))
+	_ = l.conn.(*net.UnixConn).CloseWrite()
 	<-l.ended
+	_ = l.conn.Close()
 }
