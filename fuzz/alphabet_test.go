@@ -27,6 +27,8 @@ var (
 	noObject = []any{nil, "x", []any{}, 1, math.NaN()}
 	noJSON   = []any{nil, "", "{bad", object{}, 7, "[1,]", strings.Repeat("[", 129) + strings.Repeat("]", 129), "\"\x01\"", "01", "{} x",
 		`"\ud800`, `"\x"`}
+	noPatterns = []any{nil, "a.*", object{}, []any{"a.*", 5}, []any{"a", ""}, []any{"a*"}, []any{">.a"}, []any{">", "*b"},
+		[]any{strings.Repeat("*.", 32) + "*"}, []any{long1024 + "x"}}
 	noTypes = []any{absent{}, nil, []any{}, "a", []any{"a", 5}, []any{"a", ""}, []any{nil}, object{}, []any{"a", long1024 + "x"}}
 )
 
@@ -48,9 +50,10 @@ var (
 		[]any{"a"}, []any{"a", "b", "a"}, []any{"process.created", "process.state_changed", "process.terminated", "resource.exhausted"},
 		[]any{"process.state_changed", "a"}, []any{"a", "b", "c"}, []any{"run"}, []any{"sum"}, []any{"sum", "avg"}, []any{"run", "stop"},
 	}
-	stateNames  = []any{"READY", "RUNNING", "WAITING", "BLOCKED", "TERMINATED", "ZOMBIE", "running", "Ready", "FOO", ""}
-	stateFilter = []any{absent{}, absent{}, "READY", "terminated", "RUNNING"}
-	quotas      = []any{
+	patternLists = []any{absent{}, absent{}, []any{}, []any{"process.*"}, []any{">", "a"}, []any{"*", "*.created", "a.>"}}
+	stateNames   = []any{"READY", "RUNNING", "WAITING", "BLOCKED", "TERMINATED", "ZOMBIE", "running", "Ready", "FOO", ""}
+	stateFilter  = []any{absent{}, absent{}, "READY", "terminated", "RUNNING"}
+	quotas       = []any{
 		absent{}, absent{}, object{{"max_llm_calls", 1}}, object{{"timeout_seconds", 1}, {"max_tool_calls", 0}},
 		object{{"max_inference_requests", 1}, {"max_inference_input_chars", 5}, {"max_iterations", 0}}, object{{"timeout_seconds", -1}},
 		object{{"max_llm_calls", 3000000000}}, object{{"max_llm_calls", nil}, {"max_agent_hops", "x"}}, object{},
@@ -103,7 +106,8 @@ var sentences = slices.Concat([]sentence{
 	{"commbus", "Send", busFields("command_type", commands), 6, false},
 	{"commbus", "Query", append(busFields("query_type", queries),
 		field{"timeout_ms", []any{absent{}, 0, 1000, 3000, 99999999}, []any{nil, "2", 1.5, true, -1}}), 10, false},
-	{"commbus", "Subscribe", []field{{"event_types", typeLists, noTypes}, {"subscriber_id", subscribers, noText}, {"ack", flags, noFlag}}, 10, true},
+	{"commbus", "Subscribe", []field{{"event_types", typeLists, noTypes}, {"subscriber_id", subscribers, noText}, {"ack", flags, noFlag},
+		{"event_patterns", patternLists, noPatterns}}, 10, true},
 	{"commbus", "Unsubscribe", []field{{"stream_id", []any{absent{}, "s1", "s1", "s2", "s3", "q1"}, noText},
 		{"subscriber_id", []any{absent{}, absent{}, absent{}, "w1", "w2"}, noText}}, 6, false},
 	{"commbus", "RegisterCommandHandler", []field{{"command_types", typeLists[5:], noTypes}, {"handler_id", subscribers, noText}}, 6, true},
@@ -183,7 +187,8 @@ func ping(k *call) object {
 	}
 	extensions := []any{"kernel.CreateProcess.schedule", "kernel.GetNextRunnable.start", "kernel.RecordUsage.iterations",
 		"kernel.RecordUsage.inference_requests", "kernel.RecordUsage.inference_input_chars", "kernel.ListProcesses.cursor",
-		"kernel.ListProcesses.limit", "kernel.GetSystemStatus.digest", "kernel.Ping", "commbus.Subscribe.ack", "commbus.Unsubscribe",
+		"kernel.ListProcesses.limit", "kernel.GetSystemStatus.digest", "kernel.Ping", "commbus.Subscribe.ack",
+		"commbus.Subscribe.event_patterns", "commbus.Unsubscribe",
 		"commbus.RegisterCommandHandler", "commbus.RegisterQueryHandler", "commbus.Reply"}
 	limits := object{{"max_frame_bytes", k.model.set.maxFrame}, {"max_in_flight", 64}, {"read_timeout_secs", 0}}
 	return object{{"pong", payload}, {"server", "trunkline"}, {"version", ""}, {"protocol", 1}, {"extensions", extensions}, {"limits", limits}}

@@ -1,13 +1,18 @@
 package fuzz
 
-import "slices"
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // stream is one of kernel-ipc §5.4, live or being flushed.
 type stream struct {
 	conn       *conn
 	id, kind   string // kind: Subscribe, Command, Query
 	types      []string
-	subscriber any // string or *made; of Subscribe only
+	patterns   []string // of Subscribe only
+	subscriber any      // string or *made; of Subscribe only
 	generated  bool
 	ending     bool // takes no more messages
 	queue      []item
@@ -82,12 +87,36 @@ func (m *model) event(typ string, payload any, source string) object {
 	return object{{"event_type", typ}, {"payload", payload}, {"timestamp_ms", m.wall}, {"source", source}}
 }
 
-// fanOut gives an event to every subscription of exactly its type (kernel-ipc §4.15).
+// wants reports whether the stream lists the type, or has a pattern that fits it.
+func (s *stream) wants(typ string) bool {
+	return slices.Contains(s.types, typ) ||
+		slices.ContainsFunc(s.patterns, func(p string) bool { return expression(p).MatchString(typ) })
+}
+
+// expression is a pattern as a regular expression.
+func expression(pattern string) *regexp.Regexp {
+	text := regexp.QuoteMeta(pattern)
+	if rest, ok := strings.CutSuffix(text, ">"); ok {
+		text = rest + `(?s:.*)`
+	}
+	return regexp.MustCompile(`^` + strings.ReplaceAll(text, `\*`, `[^.]*`) + `$`)
+}
+
+// validPattern: what is left beside whole tokens that are wildcards has none.
+func validPattern(pattern string) bool {
+	tokens := strings.Split(pattern, ".")
+	if tokens[len(tokens)-1] == ">" {
+		tokens[len(tokens)-1] = ""
+	}
+	return len(tokens) <= 32 && !slices.ContainsFunc(tokens, func(t string) bool { return t != "*" && strings.ContainsAny(t, "*>") })
+}
+
+// fanOut gives an event to every subscription that wants its type (kernel-ipc §4.15).
 func (m *model) fanOut(typ string, body object) (delivered int) {
 	m.published++
 	for _, c := range m.conns {
 		for _, s := range c.streams {
-			if s.kind == "Subscribe" && !s.ending && slices.Contains(s.types, typ) && s.offer(body) == "" {
+			if s.kind == "Subscribe" && !s.ending && s.wants(typ) && s.offer(body) == "" {
 				delivered++
 			}
 		}
@@ -164,7 +193,7 @@ func (k *call) refusedBy(h *stream, body object, what, typ string) bool {
 // subscribe is kernel-ipc §4.18.
 func subscribe(k *call) object {
 	s := &stream{conn: k.conn, id: k.id, kind: "Subscribe"}
-	s.types = k.types("event_types", k.model.set.maxTypes)
+	k.interest(s)
 	name := k.optionalID("subscriber_id")
 	if s.subscriber = name; name == "" {
 		s.subscriber, s.generated = &made{form: subscriberForm, size: 40}, true
@@ -182,11 +211,10 @@ func subscribe(k *call) object {
 	}
 	victim := k.room(replaced)
 	if ack {
-		types := []any{}
-		for _, t := range s.types {
-			types = append(types, t)
+		payload := jsonText{{"subscriber_id", s.subscriber}, {"event_types", anyList(s.types)}}
+		if len(s.patterns) > 0 {
+			payload = append(payload, member{"event_patterns", anyList(s.patterns)})
 		}
-		payload := jsonText{{"subscriber_id", s.subscriber}, {"event_types", types}}
 		k.join(s, victim, k.model.event("commbus.subscribed", payload, "commbus"))
 	} else {
 		k.join(s, victim, nil)
@@ -195,6 +223,33 @@ func subscribe(k *call) object {
 		replaced.end()
 	}
 	return nil
+}
+
+// interest reads what a subscription is about: types, patterns, or both.
+func (k *call) interest(s *stream) {
+	listed, given := k.field("event_types"), k.field("event_patterns")
+	patterns, isList := given.([]any)
+	if empty(given) || !empty(listed) {
+		s.types = k.types("event_types", k.model.set.maxTypes)
+	}
+	if !empty(given) && !isList {
+		k.invalid("event_patterns must be an array")
+	}
+	s.patterns = k.names("event_patterns", patterns, k.model.set.maxTypes, validPattern)
+}
+
+// empty reports whether nothing, or an empty array, is given.
+func empty(v any) bool {
+	list, isList := v.([]any)
+	return v == nil || isList && len(list) == 0
+}
+
+func anyList(names []string) []any {
+	list := []any{}
+	for _, name := range names {
+		list = append(list, name)
+	}
+	return list
 }
 
 // join makes s a stream of the connection, unless its first chunk does not fit into a frame; the

@@ -188,6 +188,10 @@ func (a *args) types(name string, most int) (types []string) {
 	if !ok || len(list) == 0 {
 		a.invalid("%s is required (non-empty array)", name)
 	}
+	return a.names(name, list, most, func(string) bool { return true })
+}
+
+func (a *args) names(name string, list []any, most int, valid func(string) bool) (names []string) {
 	seen := map[string]bool{}
 	for i, e := range list {
 		s, ok := e.(string)
@@ -195,12 +199,14 @@ func (a *args) types(name string, most int) (types []string) {
 			a.invalid("%s[%d] must be a non-empty string", name, i)
 		} else if len(s) > 1024 {
 			a.invalid("%s[%d] exceeds 1024 bytes", name, i)
+		} else if !valid(s) {
+			a.invalid("%s[%d] is no pattern: * and > are whole tokens, > the last one, of at most 32", name, i)
 		} else if !seen[s] {
 			seen[s] = true
-			if types = append(types, s); len(types) > most {
+			if names = append(names, s); len(names) > most {
 				a.invalid("too many %s", name)
 			}
 		}
 	}
-	return types
+	return names
 }

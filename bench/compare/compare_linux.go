@@ -30,7 +30,7 @@ const (
 
 // Part compares benchmarks with their baseline.
 func Part() part.Part {
-	c := comparison{again: 3 * time.Minute, fail: 5}
+	c := comparison{again: 4 * time.Minute, fail: 5}
 	update := false
 	return part.Part{
 		Name: "questions", What: "the benchmarks of bench/questions beside the baseline's sources: what moved?", Serverless: true,

@@ -36,8 +36,8 @@ const (
 // evaluate compares all benchmarks. The first look only reports which of them seem to have moved;
 // whether one did is decided by rounds that are taken afterwards for that, so that being picked for
 // a chance deviation does not count. All suspects together have the time of the flag. One may take
-// almost twice its share of what is left, so that a single noisy one does not take it all; the last
-// may take the rest.
+// almost twice its share of what is left, or a sixteenth of it, so that the first ones are settled
+// and a single noisy one does not take it all; the last may take the rest.
 func (c *comparison) evaluate() error {
 	var suspects []*benchmark
 	for _, b := range c.list {
@@ -45,17 +45,31 @@ func (c *comparison) evaluate() error {
 			suspects = append(suspects, b)
 		}
 	}
-	slices.SortStableFunc(suspects, worstFirst)
-	slices.SortStableFunc(suspects, func(a, b *benchmark) int { return cmp.Compare(len(b.memory), len(a.memory)) })
+	inTurns(suspects)
 	deadline := time.Now().Add(c.again)
 	for i, b := range suspects {
 		fmt.Fprintf(os.Stderr, "measuring %s again, %d of %d\n", b.name, i+1, len(suspects))
-		share := 2 * time.Until(deadline) / time.Duration(len(suspects)-i+1)
+		share := max(2*time.Until(deadline)/time.Duration(len(suspects)-i+1), time.Until(deadline)/16)
 		if err := c.confirm(b, level(len(suspects)), time.Now().Add(share)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// inTurns orders what is measured again: the clearest one of each group, then the second one of
+// each. A slow path is in many benchmarks of a group, and one of them settles what happened; the
+// time may not last for all of them, and a noisy one takes long.
+func inTurns(suspects []*benchmark) {
+	slices.SortStableFunc(suspects, func(a, b *benchmark) int {
+		return cmp.Or(cmp.Compare(len(b.memory), len(a.memory)), cmp.Compare(b.change.clear(), a.change.clear()))
+	})
+	turn, of := map[*benchmark]int{}, map[*group]int{}
+	for _, b := range suspects {
+		turn[b] = of[b.group]
+		of[b.group]++
+	}
+	slices.SortStableFunc(suspects, func(a, b *benchmark) int { return cmp.Compare(turn[a], turn[b]) })
 }
 
 // first is what the first look finds.
@@ -74,6 +88,9 @@ func (b *benchmark) first() {
 		}
 	}
 }
+
+// clear is how far all of the interval is from 1, as a ratio above it; below 1 it is not.
+func (s *shift) clear() float64 { return max(s.Low, 1/s.High) }
 
 // seems reports whether the first look makes it worth to measure again.
 func (s shift) seems() bool { return s.Ratio >= seeming || s.Ratio <= 1/seeming }

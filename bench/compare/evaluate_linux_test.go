@@ -196,3 +196,24 @@ func TestExact(t *testing.T) {
 	f([]float64{60, 60, 61}, []float64{61, 115, 115}, false, true)
 	f([]float64{64, 64, 64}, []float64{64, 64, 64}, false, true)
 }
+
+// TestInTurns: each group has its clearest benchmark measured before any has its second one.
+func TestInTurns(t *testing.T) {
+	kernel, line := &group{name: "Kernel"}, &group{name: "Line"}
+	list := []*benchmark{
+		{group: kernel, name: "noisy", change: &shift{Ratio: 1.4, Low: 0.8, High: 2}},
+		{group: kernel, name: "slower", change: &shift{Ratio: 1.1, Low: 1.08, High: 1.2}},
+		{group: kernel, name: "faster", change: &shift{Ratio: 0.9, Low: 0.8, High: 0.95}},
+		{group: line, name: "even", change: &shift{Ratio: 1, Low: 0.97, High: 1.02}},
+		{group: line, name: "slow", change: &shift{Ratio: 1.02, Low: 1.01, High: 1.03}},
+		{group: line, name: "larger", change: &shift{Ratio: 1, Low: 0.9, High: 1.1}, memory: []memory{{more: true}}},
+	}
+	inTurns(list)
+	var got []string
+	for _, b := range list {
+		got = append(got, b.name)
+	}
+	if want := []string{"larger", "slower", "faster", "slow", "even", "noisy"}; !slices.Equal(got, want) {
+		t.Errorf("the order is %v, want %v", got, want)
+	}
+}

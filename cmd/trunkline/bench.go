@@ -30,8 +30,8 @@ type benchFlags struct {
 	methods, bodies []string
 	maxErrors       string
 
-	json, hdr, svg string
-	noLive         bool
+	jsonFile, hdr, svg string
+	noLive             bool
 }
 
 func newBenchCmd() *cobra.Command {
@@ -52,14 +52,21 @@ func newBenchCmd() *cobra.Command {
 			"body is the params of a method; " + envThreadsTokenFile + " is a file with the token of a coordinator or an operator, or\n" +
 			envThreadsToken + " the token itself. For exacta a body is the payload of a command; that an idle project refuses one\n" +
 			"because of its state (ST-001) is a good answer. On TCP the token is that of exacta.auth_token_file.\n\n" +
+			"Progress goes to stderr and the summary to stdout; with --json the result is JSON on stdout, and the summary goes to stderr.\n" +
 			"SIGINT ends a run early, with its summary. Exit codes: 0 ok, 1 nothing was answered or too many errors, 2 usage, 5 unavailable.",
 		Example: "  trunkline bench 127.0.0.1:50051 --rate 20000 --connections 64 --depth 16\n" +
-			"  trunkline bench --rate 1000..50000 --duration 1m --svg ramp.svg --json ramp.json\n" +
+			"  trunkline bench --rate 1000..50000 --duration 1m --svg ramp.svg --json-file ramp.json\n" +
 			"  trunkline bench --method GetProcess=9 --method RecordUsage --body RecordUsage='{\"pid\":\"{{pid}}\",\"llm_calls\":1}'\n" +
 			"  trunkline bench http://127.0.0.1:50080 --rate max --depth 4\n" +
 			"  trunkline bench unix:///tmp/tools.sock --protocol toolhost --method AID.HASH.DIGEST.v1\n" +
 			"  THREADS_TOKEN_FILE=token trunkline bench --protocol threads --rate max --connections 64 --threads 1 --method post_message",
-		Args: cobra.MaximumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			err := cobra.MaximumNArgs(1)(cmd, args)
+			if err != nil && cli.JSON(cmd) {
+				return cli.AsUsage(err, "--json takes no file, --json-file does")
+			}
+			return err
+		},
 	}
 	f.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runBench(cmd, &f, args) }
@@ -82,7 +89,7 @@ func (f *benchFlags) add(cmd *cobra.Command) {
 	fs.DurationVar(&f.asked.Timeout, "timeout", benchTimeout, "how long one request may take, from when it was due")
 	fs.StringVar(&f.maxErrors, "max-errors", "100%", "fail when more requests failed: a number, or a part like 0.1%")
 	fs.Uint64Var(&f.asked.Seed, "seed", 1, "order of the mix")
-	fs.StringVar(&f.json, cli.FlagJSON, "", "write the result as JSON to this `FILE`; - is stdout, all else goes to stderr then")
+	fs.StringVar(&f.jsonFile, "json-file", "", "write the result as JSON to this `FILE`")
 	fs.StringVar(&f.hdr, "hdr", "", "write the intervals as an HdrHistogram log to this `FILE`")
 	fs.StringVar(&f.svg, "svg", "", "draw the result into this `FILE`")
 	fs.BoolVar(&f.noLive, "no-live", false, "print a line per interval on a terminal, too")

@@ -17,13 +17,15 @@ import (
 
 // benchOutput is where a run is shown and written.
 type benchOutput struct {
-	show    func(loadgen.Sample)
-	endView func()
-	text    *listened // of people
-	results []benchResult
+	show     func(loadgen.Sample)
+	endView  func()
+	progress *listened // stderr
+	text     io.Writer // of the summary
+	results  []benchResult
 }
 
-// listened is an output with a reader. A reader that went away is known after the next line.
+// listened is an output with a reader. A reader that went away is known after the next line, and
+// ends the run.
 type listened struct {
 	io.Writer
 	leave func() // called when the reader went away
@@ -43,9 +45,9 @@ func (l *listened) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// terminal returns the terminal that people look at; ok is false if they read something else.
-func (l *listened) terminal() (f *os.File, ok bool) {
-	f, ok = l.Writer.(*os.File)
+// terminalOf returns the terminal that people look at; ok is false if they read something else.
+func terminalOf(w io.Writer) (f *os.File, ok bool) {
+	f, ok = w.(*os.File)
 	return f, ok && isTerminal(f)
 }
 
@@ -59,8 +61,12 @@ type benchResult struct {
 // openOutput opens everything, so that a run is not lost to a file that cannot be written. leave is
 // called when no reader is left for what is shown any more.
 func (f *benchFlags) openOutput(cmd *cobra.Command, p loadgen.Plan, leave func()) (*benchOutput, error) {
-	o := &benchOutput{text: &listened{Writer: cmd.OutOrStdout(), leave: leave}}
-	for _, want := range []benchResult{{name: f.json, format: benchview.JSON}, {name: f.hdr, format: benchview.HDRLog}, {name: f.svg, format: benchview.SVG}} {
+	o := &benchOutput{progress: &listened{Writer: cmd.ErrOrStderr(), leave: leave}, text: cmd.OutOrStdout()}
+	wanted := []benchResult{{name: f.jsonFile, format: benchview.JSON}, {name: f.hdr, format: benchview.HDRLog}, {name: f.svg, format: benchview.SVG}}
+	if cli.JSON(cmd) {
+		wanted = append(wanted, benchResult{name: "-", format: benchview.JSON})
+	}
+	for _, want := range wanted {
 		if want.name == "" {
 			continue
 		}
@@ -73,7 +79,7 @@ func (f *benchFlags) openOutput(cmd *cobra.Command, p loadgen.Plan, leave func()
 	return o, nil
 }
 
-// open opens one result; "-" is stdout, and all else goes to stderr then.
+// open opens one result; "-" is stdout, and the summary goes to stderr then.
 func (o *benchOutput) open(cmd *cobra.Command, want benchResult) error {
 	for _, other := range o.results {
 		if other.name == want.name {
@@ -81,7 +87,7 @@ func (o *benchOutput) open(cmd *cobra.Command, want benchResult) error {
 		}
 	}
 	if want.name == "-" {
-		o.text.Writer = cmd.ErrOrStderr()
+		o.text = o.progress
 		want.to = unclosed{cmd.OutOrStdout()}
 	} else {
 		file, err := openResult(want.name)
@@ -102,9 +108,9 @@ func (unclosed) Close() error { return nil }
 // openView shows the run as it goes: painted over and over on a terminal, a line per interval
 // elsewhere.
 func (o *benchOutput) openView(f *benchFlags, p loadgen.Plan) {
-	terminal, ok := o.text.terminal()
+	terminal, ok := terminalOf(o.progress.Writer)
 	if f.noLive || !ok || os.Getenv("TERM") == "dumb" || tooLow(terminal) {
-		o.show, o.endView = benchview.Lines(o.text, p), func() {}
+		o.show, o.endView = benchview.Lines(o.progress, p), func() {}
 		return
 	}
 	live := benchview.NewLive(terminal, func() (columns, rows int) { return terminalSize(terminal) }, os.Getenv("NO_COLOR") == "", p)
@@ -119,7 +125,11 @@ func tooLow(terminal *os.File) bool {
 
 // summaryWidth is that of the terminal, or 0.
 func (o *benchOutput) summaryWidth() int {
-	if terminal, ok := o.text.terminal(); ok {
+	to := o.text
+	if to == o.progress {
+		to = o.progress.Writer
+	}
+	if terminal, ok := terminalOf(to); ok {
 		columns, _ := terminalSize(terminal)
 		return columns
 	}
@@ -128,10 +138,14 @@ func (o *benchOutput) summaryWidth() int {
 
 // write writes the summary and all results.
 func (o *benchOutput) write(r *loadgen.Result) error {
-	benchview.Summary(o.text, o.summaryWidth(), r)
+	text := &written{Writer: o.text}
+	benchview.Summary(text, o.summaryWidth(), r)
 	var failed error
-	if o.text.err != nil {
-		failed = fmt.Errorf("cannot write the summary: %w", o.text.err)
+	switch {
+	case o.progress.err != nil:
+		failed = fmt.Errorf("cannot write the progress: %w", o.progress.err)
+	case text.err != nil:
+		failed = fmt.Errorf("cannot write the summary: %w", text.err)
 	}
 	for _, result := range o.results {
 		if err := errors.Join(result.format(result.to, r), result.to.Close()); err != nil {

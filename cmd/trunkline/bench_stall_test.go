@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// benchTotal is what bench --json reports of the whole run.
+// benchTotal is what bench --json-file reports of the whole run.
 type benchTotal struct {
 	Due, Done, Failed int64
 	Latency           struct {
@@ -35,7 +35,7 @@ func TestBenchShowsAStall(t *testing.T) {
 	f := func(args ...string) (total benchTotal) {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), "result.json")
-		args = append(args, "--method", "GetProcessCounts", "--warmup", "0s", "--timeout", "1m", "--max-errors", "0", "--json", file)
+		args = append(args, "--method", "GetProcessCounts", "--warmup", "0s", "--timeout", "1m", "--max-errors", "0", "--json-file", file)
 		if code, out, talk := bench(args...); code != 0 {
 			t.Fatalf("exit code %d\n%s%s", code, out, talk)
 		}

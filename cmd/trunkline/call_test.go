@@ -86,7 +86,7 @@ func TestCallExitCodes(t *testing.T) {
 	runClient(t, "", "call", "kernel.CreateProcess", `{"pid":"p1"}`)
 	f(6, "FAILED_PRECONDITION: Process p1 already exists\nhint: ", "kernel.CreateProcess", `{"pid":"p1"}`)
 	f(6, "FAILED_PRECONDITION: Invalid transition from READY to WAITING", "kernel.TransitionState", `{"pid":"p1","new_state":"waiting"}`)
-	f(3, `{"error":"NOT_FOUND: Process x not found","code":3,"hint":""}`+"\n", "kernel.GetProcess", `{"pid":"x"}`, "--json")
+	f(3, `{"error":"NOT_FOUND: Process x not found","code":3,"hint":"","server_code":"NOT_FOUND"}`+"\n", "kernel.GetProcess", `{"pid":"x"}`, "--json")
 
 	// what never reaches the server
 	f(2, "want SERVICE.METHOD", "kernel")
@@ -131,6 +131,16 @@ func TestCallSaturated(t *testing.T) {
 	}
 	got := runClient(t, "", "call", "kernel.CreateProcess", `{"pid":"more"}`, "--addr", srv.Addr)
 	got.want(t, 1, "", "RESOURCE_EXHAUSTED: Burst limit exceeded: 10 requests per 10 seconds\nhint: try again in ")
+	got = runClient(t, "", "call", "kernel.CreateProcess", `{"pid":"more"}`, "--addr", srv.Addr, "--json")
+	var told struct {
+		Code              int
+		ServerCode        string  `json:"server_code"`
+		RetryAfterSeconds float64 `json:"retry_after_seconds"`
+	}
+	if err := json.Unmarshal([]byte(got.stderr), &told); err != nil || got.code != 1 || told.Code != 1 ||
+		told.ServerCode != "RESOURCE_EXHAUSTED" || told.RetryAfterSeconds <= 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
 }
 
 func TestCallList(t *testing.T) {

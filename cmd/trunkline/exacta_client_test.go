@@ -148,7 +148,7 @@ func TestCallExactaOfHostileServers(t *testing.T) {
 	wantRun(t, runProjects(t, "", "open", "--addr", refused("SEC-002", "auth: the token is not accepted")), 20, "", "hint: --token-file or $EXACTA_TOKEN_FILE names")
 	wantRun(t, runProjects(t, "", "open", "--addr", refused("ST-003", "project_id: the project is not open")), 60, "", "hint: the project was closed")
 	got := runProjects(t, "", "call", "Pause", "--json", "--addr", refused("SEC-001", "d"))
-	if got.code != 20 || got.stderr != `{"error":"SEC-001: m (d)","code":20,"hint":""}`+"\n" {
+	if got.code != 20 || got.stderr != `{"error":"SEC-001: m (d)","code":20,"hint":"","server_code":"SEC-001"}`+"\n" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -326,7 +326,7 @@ func (p *projectPeer) explain(err error) error {
 
 // explained returns an error with a code, its message and its detail.
 func explained(status int, e *client.Error, hint string) *cli.Error {
-	return &cli.Error{Code: status, Err: errors.New(visibleLines(detailed(e))), Hint: hint}
+	return &cli.Error{Code: status, Err: errors.New(visibleLines(detailed(e))), Hint: hint, ServerCode: e.Code}
 }
 
 // detailed returns an error with its detail: behind it, or below it where that is of several lines,

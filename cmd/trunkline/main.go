@@ -145,6 +145,7 @@ func newRootCmd() *cobra.Command {
 	}
 	root.PersistentFlags().Bool(cli.FlagJSON, false, "print JSON instead of text, errors included")
 	root.Flags().Bool(flagVersion, false, "print which build this is")
+	root.SetHelpCommand(newHelpCmd())
 	root.AddCommand(verbs()...)
 	return root
 }

@@ -17,8 +17,6 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
-	"trunkline/codec/wire"
-	"trunkline/handlers/ipc"
 	"trunkline/handlers/ipc/client"
 )
 
@@ -35,7 +33,8 @@ type peerFlags struct {
 	timeout       time.Duration
 	ca, cert, key string
 
-	target string // the server's address, once it is known
+	target string         // the server's address, once it is known
+	cmd    *cobra.Command // whose settings are looked at then
 }
 
 func (f *peerFlags) add(cmd *cobra.Command, timeout time.Duration) {
@@ -62,7 +61,7 @@ func (f *peerFlags) with(cmd *cobra.Command, do func(ctx context.Context, conn *
 		return err
 	}
 	defer conn.Close()
-	return f.explain(do(ctx, conn))
+	return f.explain(f.ask(ctx, conn, func(ctx context.Context) error { return do(ctx, conn) }))
 }
 
 func (f *peerFlags) dial(ctx context.Context, cmd *cobra.Command) (*client.Conn, error) {
@@ -86,7 +85,7 @@ func (f *peerFlags) where(cmd *cobra.Command) (addr string, secure client.Option
 	if addr, err = f.server(cmd); err != nil {
 		return "", nil, err
 	}
-	f.target = addr
+	f.target, f.cmd = addr, cmd
 	cfg, err := f.tls()
 	return addr, client.WithTLS(cfg), err
 }
@@ -160,9 +159,15 @@ func (f *peerFlags) tls() (*tls.Config, error) {
 func (f *peerFlags) explain(err error) error {
 	var lost *client.ConnError
 	var said *client.Error
+	var other client.Foreign
 	switch {
 	case err == nil || errors.As(err, &said):
 		return err
+	case errors.As(err, &other):
+		return cli.Errorf(cli.CodeUsage, "%s speaks %s, not kernel IPC", f.target, string(other)).WithHint(f.foreignHint(other))
+	case errors.Is(err, errSilent):
+		return &cli.Error{Code: cli.CodeUnavailable, Err: fmt.Errorf("no answer from %s within %s", f.target, f.timeout),
+			Hint: "--timeout allows it more time; nothing came, so does kernel IPC listen there? --addr or $" + envAddr + " names another address"}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &cli.Error{Code: cli.CodeUnavailable, Err: fmt.Errorf("no answer from %s within %s", f.target, f.timeout), Hint: "--timeout allows it more time"}
 	case errors.As(err, &lost):
@@ -180,41 +185,4 @@ func (f *peerFlags) lostHint(err error) string {
 		return "is the server running? --addr or $" + envAddr + " names another address, --tls-ca, --tls-cert and --tls-key switch TLS on"
 	}
 	return "is the server running, and does it speak TLS at this address? --addr or $" + envAddr + " names another one"
-}
-
-// exitCodes maps the server's codes to those of the process; all others are 1.
-var exitCodes = [wire.NumCodes]int{
-	wire.NotFound:           cli.CodeNotFound,
-	wire.InvalidArgument:    cli.CodeUsage,
-	wire.FailedPrecondition: cli.CodeConflict,
-	wire.Unavailable:        cli.CodeUnavailable,
-	wire.Timeout:            cli.CodeUnavailable,
-}
-
-// callError gives an answer of the server its exit code and a hint; info is the method that was
-// called, if known.
-func callError(err error, info ipc.MethodInfo) error {
-	var said *client.Error
-	if !errors.As(err, &said) {
-		return err
-	}
-	return &cli.Error{Code: cmp.Or(exitCodes[said.Code], cli.CodeFailed), Err: err, Hint: codeHint(said, info)}
-}
-
-func codeHint(said *client.Error, info ipc.MethodInfo) string {
-	switch {
-	case said.RetryAfterSeconds > 0:
-		return fmt.Sprintf("try again in %g s", said.RetryAfterSeconds)
-	case said.Retryable:
-		return "the server is saturated; the same request may succeed a moment later"
-	case said.Code == wire.NotFound && strings.HasPrefix(said.Message, "Unknown "):
-		return listHint
-	case said.Code == wire.InvalidArgument && len(info.Fields) > 0:
-		return info.Service + "." + info.Name + " takes " + strings.Join(info.Fields, ", ")
-	case said.Code == wire.FailedPrecondition && info.Service == "kernel":
-		return "'trunkline call kernel.GetProcess' shows the process as it is"
-	case said.Code == wire.Unavailable:
-		return "the server is shutting down"
-	}
-	return ""
 }

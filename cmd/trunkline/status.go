@@ -245,7 +245,7 @@ func getJSON(ctx context.Context, addr, path string, into any) error {
 
 func (f *statusFlags) askKernel(ctx context.Context, addr string, secure client.Option) *kernelState {
 	s := &kernelState{Addr: addr}
-	if err := s.ask(ctx, secure, f.digest); err != nil {
+	if err := s.ask(ctx, f, secure); err != nil {
 		err = f.explain(err)
 		s.Error = err.Error()
 		var e *cli.Error
@@ -256,14 +256,18 @@ func (f *statusFlags) askKernel(ctx context.Context, addr string, secure client.
 	return s
 }
 
-func (s *kernelState) ask(ctx context.Context, secure client.Option, digest bool) error {
+func (s *kernelState) ask(ctx context.Context, f *statusFlags, secure client.Option) error {
 	conn, err := client.Dial(ctx, s.Addr, secure)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	question, _ := (&client.GetSystemStatus{Digest: digest}).MarshalMsg(nil)
-	body, err := conn.Call(ctx, "kernel", "GetSystemStatus", question)
+	question, _ := (&client.GetSystemStatus{Digest: f.digest}).MarshalMsg(nil)
+	var body []byte
+	err = f.ask(ctx, conn, func(ctx context.Context) error {
+		body, err = conn.Call(ctx, "kernel", "GetSystemStatus", question)
+		return err
+	})
 	if err == nil {
 		_, err = s.reply.UnmarshalMsg(body)
 	}
@@ -271,9 +275,9 @@ func (s *kernelState) ask(ctx context.Context, secure client.Option, digest bool
 		s.Status, err = transcode.AppendJSON(nil, body)
 	}
 	switch {
-	case err == nil && digest && s.reply.Digest == nil:
+	case err == nil && f.digest && s.reply.Digest == nil:
 		err = errors.New("the server gives no digest: it is older than this question")
-	case err == nil && digest:
+	case err == nil && f.digest:
 		s.Digest = digestNumber(s.reply.Digest)
 	}
 	if err != nil {

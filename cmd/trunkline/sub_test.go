@@ -2,6 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -9,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/codec/wire"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ipc/ipctest"
 )
@@ -49,6 +58,13 @@ func (l *lines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// cut forgets what has come.
+func (l *lines) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
 }
 
 // await waits until the text holds part.
@@ -109,7 +125,7 @@ func TestSubEndsWellOnSIGINT(t *testing.T) {
 
 func TestSubTellsWhenTheServerEnds(t *testing.T) {
 	srv := ipctest.Start(t)
-	_, stderr, wait := startSub(t, srv.Addr, "a", "--subscriber-id", "me")
+	_, stderr, wait := startSub(t, srv.Addr, "a", "--subscriber-id", "me", "--no-reconnect")
 	srv.Drain()
 	if code := wait(); code != 5 || !strings.Contains(stderr.String(), "the server ended the subscription") {
 		t.Fatalf("exit code %d, stderr %s", code, stderr)
@@ -126,6 +142,142 @@ func TestSubErrors(t *testing.T) {
 	runClient(t, "", "sub", "a", "--count", "-1", "--addr", srv.Addr).want(t, 2, "", "it must not be negative")
 	srv.Drain()
 	runClient(t, "", "sub", "a", "--addr", srv.Addr).want(t, 5, "", "hint: is the server running?")
+}
+
+// TestSubOfPatterns: a wildcard makes a pattern, unless --exact is there; what is neither is
+// refused before anything is sent.
+func TestSubOfPatterns(t *testing.T) {
+	srv := ipctest.Start(t)
+	stdout, stderr, wait := startSub(t, srv.Addr, "a.*", "b", "c.>", "--count", "3", "--subscriber-id", "me")
+	exact, _, waitExact := startSub(t, srv.Addr, "a.*", "--exact", "--count", "1")
+	for _, typ := range []string{"other", "a", "a.x", "a.x.y", "b", "c.d.e"} {
+		runClient(t, "", "pub", typ, "--addr", srv.Addr)
+	}
+	if code := wait(); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	runClient(t, "", "pub", "a.*", "--addr", srv.Addr).want(t, 0, "delivered 1\n", "")
+	if code := waitExact(); code != 0 {
+		t.Fatalf("exit code %d with --exact", code)
+	}
+	if got := strings.Join(typesOf(t, stdout.String()), " "); got != "a.x b c.d.e" {
+		t.Errorf("got %s", got)
+	}
+	if got := strings.Join(typesOf(t, exact.String()), " "); got != "a.*" {
+		t.Errorf("got %s", got)
+	}
+	if want := "trunkline: subscribed to 1 event types and 2 patterns as me\n"; stderr.String() != want {
+		t.Errorf("got %s, want %s", stderr, want)
+	}
+	for _, bad := range []string{"a*", "a.>.b", "**", "x.y>"} {
+		runClient(t, "", "sub", bad, "--addr", "127.0.0.1:1").want(t, 2, "", "cannot subscribe to \""+bad+"\": * and > are whole tokens")
+	}
+}
+
+// typesOf returns the types of printed events.
+func typesOf(t *testing.T, printed string) (types []string) {
+	t.Helper()
+	for line := range strings.Lines(printed) {
+		var e struct {
+			Type string `json:"event_type"`
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		types = append(types, e.Type)
+	}
+	return types
+}
+
+// socketServer starts a server at a path, on which another one may follow it.
+func socketServer(t *testing.T, addr string, f func(*ipctest.Config)) *ipctest.Server {
+	t.Helper()
+	return ipctest.Start(t, ipctest.With(func(c *ipctest.Config) {
+		c.ListenAddr = addr
+		f(c)
+	}))
+}
+
+// TestSubReconnects: the subscription goes on at the server that comes back, under its name, with
+// its patterns and its count; a line on stderr stands for missing events. A refusal ends it.
+func TestSubReconnects(t *testing.T) {
+	addr := "unix://" + t.TempDir() + "/s"
+	same := func(*ipctest.Config) {}
+	srv := socketServer(t, addr, same)
+	stdout, stderr, wait := startSub(t, addr, "a.*", "b", "--count", "2")
+	runClient(t, "", "pub", "a.1", "--addr", addr).want(t, 0, "delivered 1\n", "")
+	for range 2 {
+		srv.Drain()
+		stderr.await(t, "; reconnecting\n")
+		srv = socketServer(t, addr, same)
+		stderr.await(t, "the events of that time are missing here\n")
+		stderr.cut()
+	}
+	runClient(t, "", "pub", "b", "--addr", addr).want(t, 0, "delivered 1\n", "")
+	if code := wait(); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if got := strings.Join(typesOf(t, stdout.String()), " "); got != "a.1 b" {
+		t.Errorf("got %s", got)
+	}
+
+	_, stderr, wait = startSub(t, addr, "a", "b")
+	srv.Drain()
+	stderr.await(t, "; reconnecting\n")
+	socketServer(t, addr, func(c *ipctest.Config) { c.MaxEventTypes = 1 })
+	if code := wait(); code != 2 || !strings.Contains(stderr.String(), "INVALID_ARGUMENT: too many event_types\n") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestSubStopsWhileReconnecting: the signal is heard there too.
+func TestSubStopsWhileReconnecting(t *testing.T) {
+	srv := ipctest.Start(t)
+	_, stderr, wait := startSub(t, srv.Addr, "a")
+	srv.Drain()
+	stderr.await(t, "; reconnecting\n")
+	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := wait(); code != 0 || strings.Contains(stderr.String(), "hint") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+func TestLasting(t *testing.T) {
+	f := func(err error, want bool) {
+		t.Helper()
+		if got := lasting(err); got != want {
+			t.Errorf("lasting(%v) = %v", err, got)
+		}
+	}
+	lost := func(err error) error { return &client.ConnError{Addr: "a:1", Err: err} }
+	coded := func(err error) error { return &cli.Error{Code: cli.CodeUnavailable, Err: err} }
+	f(lost(io.EOF), false)
+	f(lost(syscall.ECONNREFUSED), false)
+	f(coded(lost(syscall.ECONNREFUSED)), false)
+	f(errEnded, false)
+	f(context.DeadlineExceeded, false)
+	f(coded(errors.New("no answer")), false)
+	f(&client.Error{Code: wire.ResourceExhausted, Retryable: true}, false)
+	f(lost(&client.Error{Code: wire.ResourceExhausted, Retryable: true}), false)
+	f(&client.Error{Code: wire.Unavailable}, false)
+	f(&client.Error{Code: wire.InvalidArgument}, true)
+	f(coded(lost(&tls.CertificateVerificationError{Err: errors.New("x")})), true)
+	f(lost(fmt.Errorf("cannot read: %w", &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")})), true)
+	f(coded(lost(syscall.EACCES)), true)
+	f(lost(fmt.Errorf("%w: %w", client.ErrProtocol, client.Foreign("HTTP"))), true)
+	f(client.ErrNoPatterns, true)
+	f(errors.New("cannot write output"), true)
+}
+
+// TestSubOfAnOldServer: one that knows no patterns is no silent subscription.
+func TestSubOfAnOldServer(t *testing.T) {
+	s := &subscriber{flags: new(subFlags)}
+	var e *cli.Error
+	if err := s.explained(client.ErrNoPatterns); !errors.As(err, &e) || e.Code != cli.CodeUsage || !strings.Contains(e.Hint, "list the types") {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestPayloadJSON(t *testing.T) {

@@ -41,6 +41,18 @@ const toolUsage = `Usage:
 <plugin> is builtin, a toolpack manifest (.json) or a directory of them; <addr> is tcp://host:port or unix:///path.
 `
 
+// toolExits are the exit codes of the modes, which are those of their contract (toolhost §2.1).
+const toolExits = `
+Exit codes of these modes, which are not those of other commands:
+  0  the tool was run, whatever came of it: look at "status" in the reply;
+     of tool_exec also when there is no such tool; --serve: the end of its input
+  1  the reply could not be written
+  2  usage
+  3  a plugin cannot be used (--run, --list, --serve)
+  4  there is no such tool (--run)
+  5  what came on stdin is no JSON object, or its fields cannot be used
+`
+
 // fastTools answers the modes of the tool server before anything else is built. done is false for
 // everything else.
 func fastTools(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int, done bool) {
@@ -154,7 +166,7 @@ func newToolExecCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   modeExec + " AID",
 		Short: "Run one tool, its request on stdin (modes " + modeList + ", " + modeRun + ", " + modeServe + " as well)",
-		Long:  fmt.Sprintf("Run one tool with the request on stdin and print one line of JSON.\n\n%s", toolUsage),
+		Long:  fmt.Sprintf("Run one tool with the request on stdin and print one line of JSON.\n\n%s%s", toolUsage, toolExits),
 		Args:  cobra.ExactArgs(1),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -55,6 +55,39 @@ func TestLookupsDoNotAllocate(t *testing.T) {
 	})
 }
 
+// TestPatternsDoNotAllocate: neither where they match, nor where they do not.
+func TestPatternsDoNotAllocate(t *testing.T) {
+	b := newBus(t, Config{})
+	streams := make([]*Stream, 8)
+	for i := range streams {
+		streams[i], _ = b.SubscribePatterns(&port{}, []string{"process.created"}, []string{"process.*", ">", "a.*.c"}, 20)
+	}
+	wantNoAllocs(t, "Publish and Pop", func() {
+		for _, typ := range [...]string{"process.created", "process.state_changed", "other"} {
+			m := b.NewMessage(10)
+			m.Body = append(m.Body, typ...)
+			var buf [64]byte
+			if !b.Wants(typ) || b.Publish(append(buf[:0], typ...), m) != len(streams) {
+				t.Fatal("not delivered")
+			}
+		}
+		for _, s := range streams {
+			for m := s.Pop(); m != nil; m = s.Pop() {
+				m.Release()
+			}
+		}
+	})
+	none := newBus(t, Config{})
+	_, _ = none.SubscribePatterns(&port{}, nil, []string{"process.*", "*.x"}, 20)
+	typ := []byte("job.done")
+	wantNoAllocs(t, "no pattern matches", func() {
+		if none.WantsBytes(typ) || none.Wants("process.a.b") {
+			t.Fatal("wanted")
+		}
+		none.Publish(typ, none.NewMessage(10))
+	})
+}
+
 func TestSendDoesNotAllocate(t *testing.T) {
 	b := newBus(t, Config{})
 	h, _ := b.Handle(CommandHandler, &port{}, []string{"job.run"}, 20)

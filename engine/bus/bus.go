@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Defaults of Config (kernel-ipc §6).
@@ -26,9 +27,11 @@ type Config struct {
 	// (stream_buffer_total_bytes). No stream takes a message that would exceed it. The last
 	// sixteenth is for streams without a backlog.
 	TotalBytes int64
-	// NameBytes bounds the types that all streams list (subscription_name_bytes): their bytes and
-	// nameCost.
+	// NameBytes bounds the types and patterns that all streams list (subscription_name_bytes):
+	// their bytes and nameCost.
 	NameBytes int64
+	// Patterns bounds the patterns of all streams together (max_event_patterns).
+	Patterns int
 	// MaxBody bounds len(body) + the stream's overhead, in bytes. It follows from max_frame_bytes.
 	MaxBody int
 	// QueryCapacity bounds all pending queries: 1 + kernel_queue_capacity, already summed
@@ -54,6 +57,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.NameBytes <= 0 {
 		c.NameBytes = DefaultNameBytes
+	}
+	if c.Patterns <= 0 {
+		c.Patterns = DefaultPatterns
 	}
 	if c.MaxBody <= 0 {
 		c.MaxBody = defaultMaxBody
@@ -93,6 +99,9 @@ type Bus struct {
 
 	// registering makes "check every type, then take every type" of Handle one step.
 	registering sync.Mutex
+
+	patterns   atomic.Pointer[patternSet]
+	patterning sync.Mutex // makes changes of patterns one after the other
 }
 
 // New returns an empty bus. It starts no goroutine; the first query starts its only timer.
@@ -113,15 +122,27 @@ func (b *Bus) Close() {
 // that start after it has returned reach the stream. overhead is the number of bytes that p's frame
 // adds around a body. types is not kept, and may repeat. It returns nil without room for the names.
 func (b *Bus) Subscribe(p Port, types []string, overhead int) *Stream {
-	s := b.newStream(Subscription, p, types, overhead)
+	s, _ := b.SubscribePatterns(p, types, nil, overhead)
+	return s
+}
+
+// SubscribePatterns is Subscribe for types, and for all types that match one of patterns, which are
+// valid (ValidPattern). An event reaches the stream once, however many of them match. The stream is
+// nil without room: with ErrPatterns for the patterns, with another error for the names.
+func (b *Bus) SubscribePatterns(p Port, types, patterns []string, overhead int) (*Stream, error) {
+	s := b.newStream(Subscription, p, types, patterns, overhead)
 	if s == nil {
-		return nil
+		return nil, errNames
+	}
+	if s.interest != nil && !b.addInterest(s.interest) {
+		b.counters.named.Add(-s.named)
+		return nil, ErrPatterns
 	}
 	for _, t := range s.types {
 		b.registry.addSubscription(t, s)
 	}
 	s.open()
-	return s
+	return s, nil
 }
 
 // Handle registers p as the only handler of every one of types (kernel-ipc §4.20), all or nothing.
@@ -139,7 +160,7 @@ func (b *Bus) Handle(kind Kind, p Port, types []string, overhead int) (s *Stream
 			return nil, t
 		}
 	}
-	if s = b.newStream(kind, p, types, overhead); s == nil {
+	if s = b.newStream(kind, p, types, nil, overhead); s == nil {
 		return nil, ""
 	}
 	for _, t := range s.types {
@@ -153,33 +174,49 @@ func (b *Bus) Handle(kind Kind, p Port, types []string, overhead int) (s *Stream
 const nameCost = 128
 
 // newStream returns nil if there is no room for the names.
-func (b *Bus) newStream(kind Kind, p Port, types []string, overhead int) *Stream {
-	own := make([]string, len(types))
-	for i, t := range types {
-		// The registry outlives the request, whose strings may be views of a reused buffer.
-		own[i] = strings.Clone(t)
+func (b *Bus) newStream(kind Kind, p Port, types, patterns []string, overhead int) *Stream {
+	s := &Stream{bus: b, kind: kind, port: p, types: ownNames(types), overhead: overhead}
+	if len(patterns) > 0 {
+		s.interest = &interest{stream: s, types: s.types, patterns: ownNames(patterns)}
+		s.named = costOf(s.interest.patterns)
 	}
-	slices.Sort(own)
-	own = slices.Compact(own)
-	var named int64
-	for _, t := range own {
-		named += int64(len(t) + nameCost)
-	}
-	if b.counters.named.Add(named) > b.cfg.NameBytes {
-		b.counters.named.Add(-named)
+	s.named += costOf(s.types)
+	if b.counters.named.Add(s.named) > b.cfg.NameBytes {
+		b.counters.named.Add(-s.named)
 		return nil
 	}
-	return &Stream{bus: b, kind: kind, port: p, types: own, named: named, overhead: overhead}
+	return s
 }
 
-// Wants reports whether a live subscription lists eventType. It does not allocate.
+// ownNames returns a sorted copy of names without repeats. The registry outlives the request, whose
+// strings may be views of a reused buffer.
+func ownNames(names []string) []string {
+	own := make([]string, len(names))
+	for i, name := range names {
+		own[i] = strings.Clone(name)
+	}
+	slices.Sort(own)
+	return slices.Compact(own)
+}
+
+func costOf(names []string) (n int64) {
+	for _, name := range names {
+		n += int64(len(name) + nameCost)
+	}
+	return n
+}
+
+// Wants reports whether a live subscription lists eventType or has a pattern that matches it. It
+// does not allocate for types of up to 64 bytes.
 func (b *Bus) Wants(eventType string) bool {
-	return b.counters.subscribers.Load() != 0 && b.registry.hasSubscriber(eventType)
+	return b.counters.subscribers.Load() != 0 &&
+		(b.registry.hasSubscriber(eventType) || b.patterns.Load().matchName(eventType))
 }
 
 // WantsBytes is Wants for a type that is a view over a buffer. It does not allocate.
 func (b *Bus) WantsBytes(eventType []byte) bool {
-	return b.counters.subscribers.Load() != 0 && len(b.registry.subscriptions(eventType)) != 0
+	return b.counters.subscribers.Load() != 0 &&
+		(len(b.registry.subscriptions(eventType)) != 0 || b.patterns.Load().match(eventType))
 }
 
 // HasHandler reports whether a stream of this kind is registered for typ. It does not allocate.

@@ -5,7 +5,7 @@
 // and every stream shares. The bus copies no body and reads none; the frame around a body belongs
 // to the connection that pops it.
 //
-//	Publish ──► registry (64 shards) ──► Stream ──► Pop ──► connection
+//	Publish ──► registry (64 shards), patterns ──► Stream ──► Pop ──► connection
 //	Send, Query ──► one handler per type ──► Stream ──► Pop ──► connection
 //	Reply ──► query table ──► Caller.QueryDone
 //
@@ -29,11 +29,19 @@
 // other goroutines call the bus. It may arrive shortly after Detach or Discard have returned,
 // because a publisher may have been on its way; a closed connection ignores it.
 //
+// # Patterns
+//
+// A subscription may have patterns beside exact types. They are compared token by token, tokens
+// standing between dots: "*" is any one token, ">" the rest, which is at least one. The patterns of
+// all streams are one immutable set behind a pointer. Where nothing has a pattern, Publish reads
+// that pointer and no more; else it looks at the patterns that begin with the first token of the
+// type, and at those that begin with a wildcard.
+//
 // # Locks
 //
 // The order is: registration, query table, stream. A shard's lock is taken under the registration
-// lock or alone, and nothing is taken under it. No foreign code (Port, Caller, the build function
-// of Query) runs under any of them.
+// lock or alone, and nothing is taken under it. The lock for changes of patterns is taken alone. No
+// foreign code (Port, Caller, the build function of Query) runs under any of them.
 //
 // # Memory
 //
@@ -42,6 +50,6 @@
 // overwrite them, so that late readers are found. Publish and Send, and the Pops they cause, do not
 // allocate once the pools are warm.
 //
-// Not here, on purpose: wildcards, priorities, persistence, retries. A bus message is delivered at
-// most once.
+// Not here, on purpose: priorities, persistence, retries, patterns of commands and queries. A bus
+// message is delivered at most once.
 package bus

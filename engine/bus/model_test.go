@@ -26,6 +26,7 @@ type modelStream struct {
 	named     int64
 	kind      Kind
 	types     []string
+	patterns  []string
 	overhead  int
 	live      bool
 	signalled bool
@@ -55,11 +56,20 @@ type model struct {
 	want    Stats
 }
 
-var modelTypes = rapid.SampledFrom([]string{"a", "b", "c"})
+var (
+	modelTypes    = rapid.SampledFrom([]string{"a", "b", "a.b"})
+	modelPatterns = rapid.SampledFrom([]string{"*", ">", "a", "a.*", "a.>", "*.b", "*.*"})
+)
+
+// takes reports whether an event or a message of this type is for the stream.
+func (s *modelStream) takes(typ string) bool {
+	return slices.Contains(s.types, typ) ||
+		slices.ContainsFunc(s.patterns, func(p string) bool { return modelMatches(p, typ) })
+}
 
 func (m *model) handlerOf(kind Kind, typ string) *modelStream {
 	for _, s := range m.streams {
-		if s.live && s.kind == kind && slices.Contains(s.types, typ) {
+		if s.live && s.kind == kind && s.takes(typ) {
 			return s
 		}
 	}
@@ -193,10 +203,18 @@ func (m *model) open(t *rapid.T) {
 			break
 		}
 	}
-	s.named = nameBytes(s.types)
-	full := m.want.NameBytes+s.named > m.cfg.NameBytes
+	if s.kind == Subscription {
+		s.patterns = rapid.SliceOfN(modelPatterns, 0, 3).Draw(t, "patterns")
+	}
+	s.named = nameBytes(s.types) + nameBytes(s.patterns)
+	full := m.want.NameBytes+s.named > m.cfg.NameBytes ||
+		len(s.patterns) > 0 && m.want.Patterns+distinct(s.patterns) > int64(m.cfg.Patterns)
 	var taken string
-	s.real, taken = m.bus.Handle(s.kind, s.port, s.types, s.overhead)
+	if len(s.patterns) > 0 {
+		s.real, _ = m.bus.SubscribePatterns(s.port, s.types, s.patterns, s.overhead)
+	} else {
+		s.real, taken = m.bus.Handle(s.kind, s.port, s.types, s.overhead)
+	}
 	if taken != want || (s.real == nil) != (want != "" || full) {
 		t.Fatalf("Handle: taken %q, want %q; no room %v", taken, want, full)
 	}
@@ -204,10 +222,20 @@ func (m *model) open(t *rapid.T) {
 		return
 	}
 	m.want.NameBytes += s.named
+	m.want.Patterns += distinct(s.patterns)
 	m.streams = append(m.streams, s)
 	if s.kind == Subscription {
 		m.want.ActiveSubscribers++
 	}
+}
+
+func distinct(names []string) (n int64) {
+	for i, name := range names {
+		if !slices.Contains(names[:i], name) {
+			n++
+		}
+	}
+	return n
 }
 
 func nameBytes(types []string) (n int64) {
@@ -225,6 +253,7 @@ func (m *model) detach(s *modelStream) {
 	}
 	if s.live {
 		m.want.NameBytes -= s.named
+		m.want.Patterns -= distinct(s.patterns)
 	}
 	s.live = false
 	for _, q := range m.queries {
@@ -239,7 +268,7 @@ func (m *model) publish(t *rapid.T) {
 	msg := m.message(b)
 	total, want := m.total()+b.size, 0
 	for _, s := range m.streams {
-		if s.live && s.kind == Subscription && slices.Contains(s.types, typ) && m.offer(s, b, total) == Sent {
+		if s.live && s.kind == Subscription && s.takes(typ) && m.offer(s, b, total) == Sent {
 			want++
 		}
 	}
@@ -338,7 +367,7 @@ func (m *model) check(t *rapid.T) {
 			t.Fatalf("query %d: ended %q, want %q", i, got, q.want)
 		}
 	}
-	for _, typ := range []string{"a", "b", "c"} {
+	for _, typ := range []string{"a", "b", "a.b"} {
 		for kind := Subscription; kind <= QueryHandler; kind++ {
 			if got, want := m.bus.HasHandler(kind, []byte(typ)), m.handlerOf(kind, typ) != nil; got != want {
 				t.Fatalf("HasHandler(%d, %s) = %v, want %v", kind, typ, got, want)
@@ -397,6 +426,7 @@ func TestBusAgainstModel(t *testing.T) {
 			StreamBytes:   int64(rapid.IntRange(10, 300).Draw(rt, "StreamBytes")),
 			TotalBytes:    int64(held * rapid.IntRange(1, 12).Draw(rt, "TotalBytes")),
 			QueryCapacity: rapid.IntRange(1, 4).Draw(rt, "QueryCapacity"),
+			Patterns:      rapid.IntRange(1, 6).Draw(rt, "Patterns"),
 			NameBytes:     int64((nameCost + 1) * rapid.IntRange(3, 12).Draw(rt, "NameBytes")),
 			MaxBody:       150,
 			GapBody:       gapText,

@@ -14,41 +14,69 @@ const (
 
 var outcomeOf = [...]Outcome{taken: Sent, closed: NoHandler, tooLarge: TooLarge, full: BufferFull}
 
-// Publish gives m to every live subscription that lists exactly typ and returns how many took it;
-// the others record a gap (kernel-ipc §4.15, §4.18). It consumes the caller's reference and counts
-// one published event in every case. m may be nil when Wants was false: then it only counts. It
-// returns after the last stream has decided and does not allocate once warm.
+// Publish gives m to every live subscription that lists exactly typ or has a pattern that matches
+// it, and returns how many took it; the others record a gap (kernel-ipc §4.15, §4.18). It consumes
+// the caller's reference and counts one published event in every case. m may be nil when Wants was
+// false: then it only counts. It returns after the last stream has decided and does not allocate
+// once warm.
 func (b *Bus) Publish(typ []byte, m *Message) (delivered int) {
 	b.counters.events.Add(1)
 	if m == nil {
 		return 0
 	}
-	streams := b.registry.subscriptions(typ)
-	if len(streams) == 0 {
+	streams, patterns := b.registry.subscriptions(typ), b.patterns.Load()
+	if len(streams) == 0 && patterns == nil {
 		m.Release()
 		return 0
 	}
-	may := m.charge()
+	out := fanOut{m: m, may: m.charge()}
 	// One addition for all streams; those that take nothing give theirs back at the end.
 	m.refs.Add(int32(len(streams)))
-	dropped := 0
 	for _, s := range streams {
-		v, wake := s.offer(m, may)
-		switch v {
-		case taken:
-			delivered++
-		case tooLarge, full:
-			dropped++
-		}
-		if wake != nil {
-			wake.Wake()
+		out.offer(s)
+	}
+	if patterns != nil {
+		out.match(typ, patterns)
+	}
+	if out.dropped > 0 {
+		b.counters.dropped.Add(int64(out.dropped))
+	}
+	m.unref(out.offered - out.delivered + 1)
+	return out.delivered
+}
+
+// fanOut is the way of one event to its subscriptions.
+type fanOut struct {
+	m                           *Message
+	may                         admission
+	offered, delivered, dropped int
+}
+
+// offer gives the event, with a reference that was taken for it, to a stream.
+func (o *fanOut) offer(s *Stream) {
+	o.offered++
+	v, wake := s.offer(o.m, o.may)
+	switch v {
+	case taken:
+		o.delivered++
+	case tooLarge, full:
+		o.dropped++
+	}
+	if wake != nil {
+		wake.Wake()
+	}
+}
+
+// match offers the event to the subscriptions that get it by a pattern.
+func (o *fanOut) match(typ []byte, patterns *patternSet) {
+	for _, list := range patterns.candidates(typ) {
+		for i := range list {
+			if p := &list[i]; p.delivers(typ) {
+				o.m.refs.Add(1)
+				o.offer(p.in.stream)
+			}
 		}
 	}
-	if dropped > 0 {
-		b.counters.dropped.Add(int64(dropped))
-	}
-	m.unref(len(streams) - delivered + 1)
-	return delivered
 }
 
 // Send gives m to the command handler of typ (kernel-ipc §4.16): Sent means that its queue took it,

@@ -28,7 +28,8 @@ type Stats struct {
 	ActiveSubscribers int64 // live Subscribe streams
 	PendingQueries    int64
 	DroppedEvents     int64 // events refused by a subscription since start, counted once per subscription
-	NameBytes         int64 // memory of the types that streams list
+	NameBytes         int64 // memory of the types and patterns that streams list
+	Patterns          int64 // patterns of live streams
 	BufferedBytes     int64 // memory of the messages held, a shared one counted once; from publishing until the last Release
 }
 
@@ -42,6 +43,7 @@ func (b *Bus) Stats() Stats {
 		PendingQueries:    int64(b.queries.pending()),
 		DroppedEvents:     b.counters.dropped.Load(),
 		NameBytes:         b.counters.named.Load(),
+		Patterns:          int64(b.patterns.Load().len()),
 		BufferedBytes:     b.counters.buffered.Load(),
 	}
 }

@@ -16,8 +16,9 @@ type Stream struct {
 	bus      *Bus
 	overhead int
 	kind     Kind
-	types    []string // sorted, without repeats; read by the registry's add and remove alone
-	named    int64    // what they count of Config.NameBytes
+	types    []string  // sorted, without repeats; read by the registry's add and remove alone
+	interest *interest // nil without patterns; read by Detach alone
+	named    int64     // what types and patterns count of Config.NameBytes
 
 	asked map[*Query]struct{} // unanswered queries given to this stream; guarded by queryTable.mu
 }
@@ -139,7 +140,10 @@ func (s *Stream) Detach() {
 		return
 	}
 	s.bus.registry.remove(s)
-	s.types = nil
+	if s.interest != nil {
+		s.bus.removeInterest(s.interest)
+	}
+	s.types, s.interest = nil, nil
 	s.bus.counters.named.Add(-s.named)
 	switch s.kind {
 	case Subscription:

@@ -14,7 +14,8 @@ const (
 	pageSize     = 8192
 	pageGranules = pageSize / granule
 	// sparePages is how many empty pages an arena keeps for the next demand; further ones go back
-	// to the collector. It only has to absorb churn around a page boundary.
+	// to the collector, pieces of a long run when the last one of the run does. It only has to
+	// absorb churn around a page boundary.
 	sparePages = 4
 )
 
@@ -48,6 +49,7 @@ type pageMeta struct {
 	fresh      uint16 // blocks ever handed out since the page took its class
 	free       uint16 // granule+1 of the first freed block, 0 if none; freed blocks are chained by their first two bytes
 	class      uint8
+	piece      bool // of a long run, of which it would keep all (see stock)
 }
 
 // arena hands out blocks of up to maxBlock bytes from pages without pointers. A reference is
@@ -67,6 +69,13 @@ const hugePages = 16
 // newPage returns the memory of page p.
 func (a *arena) newPage(p uint32) *[pageSize]byte {
 	return newPiece(a.huge, p >= hugePages, (*stocks).ofPages)
+}
+
+// loaded ends a load that took pages from runs.
+func (a *arena) loaded() {
+	for p := hugePages; p < len(a.meta); p++ {
+		a.meta[p].piece = true
+	}
 }
 
 func (a *arena) init() {
@@ -162,7 +171,7 @@ func (a *arena) takePage(class uint8) uint32 {
 }
 
 func (a *arena) putPage(p uint32) {
-	if len(a.spare) < sparePages {
+	if len(a.spare) < sparePages && !a.meta[p].piece {
 		a.spare = append(a.spare, p)
 		return
 	}

@@ -295,6 +295,9 @@ func (r *Recovery) Finish() (latest int64, err error) {
 	r.lanes = nil
 	if r.k.huge != nil {
 		r.k.huge.loading = nil
+		for i := range r.k.shards {
+			r.k.shards[i].texts.loaded()
+		}
 	}
 	err = r.k.finishLoad()
 	return max(latest, r.k.Latest()), err

@@ -78,7 +78,7 @@ func (k *Kernel) Transition(now Instant, pid []byte, ahead *Ahead, to State, rea
 		}
 	}
 	old := at.r.state
-	if !old.canBecome(to) {
+	if !old.CanBecome(to) {
 		k.snapshot(&at, out)
 		return BadTransition
 	}

@@ -74,7 +74,7 @@ func linearStep(state, input, output any) (bool, any) {
 	case in.op == "usage":
 		p.calls++
 		return out.res == OK && out.calls == p.calls, put(in.pid, p)
-	case !p.state.canBecome(in.to):
+	case !p.state.CanBecome(in.to):
 		return out.res == BadTransition && out.state == p.state, s
 	}
 	p.state = in.to

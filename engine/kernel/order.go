@@ -1,8 +1,13 @@
 package kernel
 
-import "sort"
+import (
+	"slices"
+	"sort"
+	"unsafe"
+)
 
-// orderChunkLen entries of 12 bytes and a count are a size class of the Go allocator (3072 bytes).
+// orderChunkLen entries of 12 bytes, a count and a mark are a size class of the Go allocator (3072
+// bytes).
 const orderChunkLen = 255
 
 // spareOrderChunks is how many empty chunks are kept for the next demand.
@@ -13,6 +18,8 @@ type orderChunk struct {
 	n   int
 	seq [orderChunkLen]uint64
 	ref [orderChunkLen]uint32
+	// reserved is that the chunk is a piece of a longer run, of which it would keep all.
+	reserved bool
 }
 
 // order is the creation order of all processes: a sorted sequence of sorted chunks. Sequences only
@@ -26,10 +33,17 @@ type order struct {
 
 // reserve gets memory for so many appends to an empty order at once. h may be nil: see hugeSlice.
 func (o *order) reserve(n int, h *hugeAdvisor) {
-	chunks := hugeSlice[orderChunk](h, (n+orderChunkLen-1)/orderChunkLen)
-	for i := range chunks {
-		o.spare = append(o.spare, &chunks[len(chunks)-1-i]) // the last one is taken first
+	left := (n + orderChunkLen - 1) / orderChunkLen
+	o.spare = slices.Grow(o.spare, left)
+	for left > 0 {
+		run := hugeSlice[orderChunk](h, min(left, stockRun/int(unsafe.Sizeof(orderChunk{}))))
+		for i := range run {
+			run[i].reserved = true
+			o.spare = append(o.spare, &run[i])
+		}
+		left -= len(run)
 	}
+	slices.Reverse(o.spare) // the last one is taken first
 }
 
 // append adds a process; seq is greater than all before.
@@ -127,7 +141,7 @@ func (o *order) dropChunk(at int) {
 	o.chunks[len(o.chunks)-1] = nil
 	o.chunks = o.chunks[:len(o.chunks)-1]
 	c.n = 0
-	if len(o.spare) < spareOrderChunks {
+	if len(o.spare) < spareOrderChunks && !c.reserved {
 		o.spare = append(o.spare, c)
 	}
 }

@@ -170,3 +170,19 @@ func TestAppendSeconds(t *testing.T) {
 	f(301000, "301")
 	f(86400123, "86400.123")
 }
+
+// TestExceededAnswerWaitsForWhatItShows: the second look at a process that is over its quota may
+// find a change that the first one did not, and the reply has to wait for that one's record.
+func TestExceededAnswerWaitsForWhatItShows(t *testing.T) {
+	r := newRig(t, Config{})
+	pid := []byte("p")
+	r.k.Create(r.now, args("p", Normal), nil)
+	r.k.RecordUsage(r.now, pid, nil, &Usage{LLMCalls: 101}, nil)
+	var out QuotaCheck
+	r.k.CheckQuota(r.now, pid, nil, &out)
+	before := out.Recorded
+	r.k.RecordUsage(r.now, pid, nil, &Usage{LLMCalls: 1}, nil)
+	if r.k.checkExceeded(r.now, pid, &out) != OK || out.Usage[LLMCalls] != 102 || out.Recorded <= before {
+		t.Errorf("%d calls are shown, of record %d; the one before was %d", out.Usage[LLMCalls], out.Recorded, before)
+	}
+}

@@ -116,7 +116,7 @@ func (k *Kernel) replayOn(c *Change, at *place, index uint64, lenient bool) erro
 	where := k.sched.nodes.at(at.r.node).where
 	switch c.Kind {
 	case ChangeTransition:
-		if !at.r.state.canBecome(c.State) {
+		if !at.r.state.CanBecome(c.State) {
 			return notApplicable(c, "bad transition from "+at.r.state.String()+" to "+c.State.String())
 		}
 		if c.State == Ready && c.ReadySeq <= k.readied && !lenient && !k.recovery.routed {

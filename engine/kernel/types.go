@@ -59,8 +59,8 @@ var reachable = [NumStates]uint8{
 	Terminated: 1 << Zombie,
 }
 
-// canBecome reports whether the table of kernel-ipc §5.1 allows the transition from s to to.
-func (s State) canBecome(to State) bool {
+// CanBecome reports whether the table of kernel-ipc §5.1 allows the transition from s to to.
+func (s State) CanBecome(to State) bool {
 	return int(s) < NumStates && int(to) < NumStates && reachable[s]&(1<<to) != 0
 }
 
@@ -231,7 +231,7 @@ type PCB struct {
 	buf []byte
 }
 
-// Need is what operations on a process read beside its row and its pid (see Warm).
+// Need is what operations on a process read beside its row and its pid (see Ahead).
 type Need uint8
 
 // The needs.

@@ -95,7 +95,7 @@ func TestTransitionTable(t *testing.T) {
 			}
 		}
 	}
-	if State(9).canBecome(Ready) || Ready.canBecome(State(9)) {
+	if State(9).CanBecome(Ready) || Ready.CanBecome(State(9)) {
 		t.Error("unknown states can become something")
 	}
 }

@@ -60,6 +60,7 @@ func (k *Kernel) checkExceeded(now Instant, pid []byte, out *QuotaCheck) Result 
 	}
 	at.sh.mu.Lock()
 	out.evaluate(at.r, at.sh.quotas.at(at.r.quota), now.Mono/nsPerMs)
+	out.Recorded = at.r.recorded
 	at.sh.mu.Unlock()
 	if out.Exceeded && k.hasSubscriber(ResourceExhausted) {
 		k.emitExhausted(now, &at, out)

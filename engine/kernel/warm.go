@@ -98,12 +98,16 @@ func (a *Ahead) Row(need Need) {
 		return
 	}
 	e := v.find(a.tag)
-	slot, page := e.slot-1, e.text/pageGranules
-	if e.slot == 0 || int(slot/rowChunk) >= len(v.rows) || int(page) >= len(v.pages) || v.pages[page] == nil {
+	slot, at := e.slot-1, e.text/pageGranules
+	if e.slot == 0 || int(slot/rowChunk) >= len(v.rows) || int(at) >= len(v.pages) {
+		return
+	}
+	page := v.pages[at] // read once: an empty page is taken away under the mutex
+	if page == nil {
 		return
 	}
 	a.r = &v.rows[slot/rowChunk][slot%rowChunk]
-	fetchRow(a.r, &v.pages[page][e.text%pageGranules*granule], need&NeedIDs != 0)
+	fetchRow(a.r, &page[e.text%pageGranules*granule], need&NeedIDs != 0)
 }
 
 // Node asks for the place in the scheduler.

@@ -99,3 +99,37 @@ func TestAheadFindsTheRow(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestAheadWhilePagesGo: texts that are fetched ahead may lie in pages that are given back.
+func TestAheadWhilePagesGo(t *testing.T) {
+	const pids = 20000
+	k := New(Config{Defaults: unlimited(), MaxRateLimitUsers: 10})
+	name := func(i int) []byte { return fmt.Appendf(nil, "00000000-0000-4000-8000-%012d", i) }
+	var done atomic.Bool
+	var wg sync.WaitGroup
+	for w := range 3 {
+		wg.Go(func() {
+			var a Ahead
+			for i := w; !done.Load(); i = (i + 7) % pids {
+				a.Begin(k, name(i))
+				a.Row(NeedIDs)
+			}
+		})
+	}
+	now := at(0)
+	for range 12 {
+		for i := range pids {
+			k.Create(now, args(string(name(i)), Normal), nil)
+		}
+		for i := range pids {
+			k.Terminate(now, name(i), nil, nil)
+		}
+		now.Mono += int64(time.Hour)
+		k.Sweep(now)
+	}
+	done.Store(true)
+	wg.Wait()
+	if n := k.Len(); n != 0 {
+		t.Errorf("%d processes are left", n)
+	}
+}

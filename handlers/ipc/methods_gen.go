@@ -142,7 +142,7 @@ var methods = index([]method{
 	},
 	{
 		service: "commbus", name: "Subscribe", handle: subscribe,
-		fields: []string{"event_types", "subscriber_id", "ack"}, stream: true,
+		fields: []string{"event_types", "subscriber_id", "ack", "event_patterns"}, stream: true,
 		doc: "Stream the events of some types.",
 	},
 	{
@@ -179,6 +179,7 @@ var extensions = []string{
 	"kernel.GetSystemStatus.digest",
 	"kernel.Ping",
 	"commbus.Subscribe.ack",
+	"commbus.Subscribe.event_patterns",
 	"commbus.Unsubscribe",
 	"commbus.RegisterCommandHandler",
 	"commbus.RegisterQueryHandler",

@@ -30,7 +30,8 @@ type Config struct {
 	StreamBufferTotalBytes  int64
 	SubscriptionNameBytes   int64
 	MaxStreamsPerConnection int
-	MaxEventTypes           int
+	MaxEventTypes           int // of one stream, and as many patterns
+	MaxEventPatterns        int // of all streams together
 	MaxProcesses            int
 	SmallPages              bool // large tables do not ask for huge pages
 	MaxRateLimitUsers       int
@@ -87,6 +88,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.SubscriptionNameBytes, bus.DefaultNameBytes)
 	setDefault(&c.MaxStreamsPerConnection, 32)
 	setDefault(&c.MaxEventTypes, 256)
+	setDefault(&c.MaxEventPatterns, bus.DefaultPatterns)
 	setDefault(&c.MaxProcesses, 1_000_000)
 	setDefault(&c.MaxRateLimitUsers, 100_000)
 	setDefault(&c.DequeueLease, 30*time.Second)
@@ -153,6 +155,7 @@ func NewService(cfg Config) *Service {
 		StreamBytes:   cfg.StreamBufferBytes,
 		TotalBytes:    cfg.StreamBufferTotalBytes,
 		NameBytes:     cfg.SubscriptionNameBytes,
+		Patterns:      cfg.MaxEventPatterns,
 		MaxBody:       cfg.MaxFrameBytes,
 		QueryCapacity: 1 + cfg.KernelQueueCapacity,
 		GapBody:       s.appendGap,

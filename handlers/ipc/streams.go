@@ -17,7 +17,7 @@ import (
 
 // subscribe is kernel-ipc §4.18.
 func subscribe(t *turn) wire.Code {
-	types, ok := t.types(&t.fields[0], "event_types")
+	types, patterns, ok := t.interest()
 	if !ok {
 		return wire.InvalidArgument
 	}
@@ -37,13 +37,18 @@ func subscribe(t *turn) wire.Code {
 	t.describe(st)
 	var first []byte
 	if ack {
-		first = mpack.AppendEvent(nil, subscribedEvent, ackPayload(st.subscriberID, types), t.now.Wall, busSource)
+		first = mpack.AppendEvent(nil, subscribedEvent, ackPayload(st.subscriberID, types, patterns), t.now.Wall, busSource)
 	}
 	if !t.fits(st, first) {
 		return wire.ResourceExhausted
 	}
 	// The new stream is live before the old one stops, so that no event falls between the two.
-	if st.bus = t.svc.bus.Subscribe(t.s.port, types, st.overhead()); st.bus == nil {
+	var err error
+	switch st.bus, err = t.svc.bus.SubscribePatterns(t.s.port, types, patterns, st.overhead()); err {
+	case nil:
+	case bus.ErrPatterns:
+		return t.saturated("Too many patterns in streams; try again")
+	default:
 		return t.saturated(tooManyNames)
 	}
 	t.open(st, victim, first)
@@ -54,7 +59,31 @@ func subscribe(t *turn) wire.Code {
 	return wire.OK
 }
 
-// tooManyNames refuses a stream whose types do not fit subscription_name_bytes.
+// interest reads what a subscription is about: event_types, which must be there unless the
+// extension event_patterns is.
+func (t *turn) interest() (types, patterns []string, ok bool) {
+	listed, given := &t.fields[0], &t.fields[3]
+	if !none(listed) || none(given) {
+		if types, ok = t.types(listed, "event_types"); !ok {
+			return nil, nil, false
+		}
+	}
+	if none(given) {
+		return types, nil, true
+	}
+	if given.Kind != mpack.Array {
+		return nil, nil, t.bad("event_patterns", " must be an array")
+	}
+	patterns, ok = t.nameList(given, "event_patterns", bus.ValidPattern)
+	return types, patterns, ok
+}
+
+// none reports whether an array is absent or empty.
+func none(v *mpack.Value) bool {
+	return v.Kind == mpack.Absent || v.Kind == mpack.Nil || v.Kind == mpack.Array && mpack.Len(v.Data) == 0
+}
+
+// tooManyNames refuses a stream whose types and patterns do not fit subscription_name_bytes.
 const tooManyNames = "Too many names in streams; try again"
 
 // fits reports whether the stream's first chunk may be sent; else it is not opened (kernel-ipc
@@ -68,16 +97,24 @@ func (t *turn) fits(st *liveStream, first []byte) bool {
 	return false
 }
 
-func ackPayload(subscriberID string, types []string) []byte {
+func ackPayload(subscriberID string, types, patterns []string) []byte {
 	p := jsonx.AppendString([]byte(`{"subscriber_id":`), subscriberID)
-	p = append(p, `,"event_types":[`...)
-	for i, typ := range types {
+	p = appendNames(append(p, `,"event_types":`...), types)
+	if len(patterns) > 0 {
+		p = appendNames(append(p, `,"event_patterns":`...), patterns)
+	}
+	return append(p, '}')
+}
+
+func appendNames(p []byte, names []string) []byte {
+	p = append(p, '[')
+	for i, name := range names {
 		if i > 0 {
 			p = append(p, ',')
 		}
-		p = jsonx.AppendString(p, typ)
+		p = jsonx.AppendString(p, name)
 	}
-	return append(p, "]}"...)
+	return append(p, ']')
 }
 
 // registerCommandHandler and registerQueryHandler are kernel-ipc §4.20.
@@ -130,6 +167,11 @@ func (t *turn) types(v *mpack.Value, field string) (types []string, ok bool) {
 	if v.Kind != mpack.Array || mpack.Len(v.Data) == 0 {
 		return nil, t.bad(field, " is required (non-empty array)")
 	}
+	return t.nameList(v, field, nil)
+}
+
+// nameList reads an array of names, patterns if valid is there; duplicates count once.
+func (t *turn) nameList(v *mpack.Value, field string, valid func(string) bool) (names []string, ok bool) {
 	ok = true
 	seen := map[string]struct{}{}
 	t.scan.Elements(v.Data, func(i int, e mpack.Value) bool {
@@ -138,20 +180,22 @@ func (t *turn) types(v *mpack.Value, field string) (types []string, ok bool) {
 			ok = t.badElement(field, i, " must be a non-empty string")
 		case len(e.Data) > wire.MaxIdentifier:
 			ok = t.badElement(field, i, " exceeds 1024 bytes")
+		case valid != nil && !valid(string(e.Data)):
+			ok = t.badElement(field, i, " is no pattern: * and > are whole tokens, > the last one, of at most 32")
 		default:
 			if _, again := seen[string(e.Data)]; again {
 				return true
 			}
-			typ := string(e.Data)
-			seen[typ] = struct{}{}
-			if types = append(types, typ); len(types) > t.svc.cfg.MaxEventTypes {
+			name := string(e.Data)
+			seen[name] = struct{}{}
+			if names = append(names, name); len(names) > t.svc.cfg.MaxEventTypes {
 				ok = false
 				t.refuseAbout(wire.InvalidArgument, "too many ", []byte(field), "")
 			}
 		}
 		return ok
 	})
-	return types, ok
+	return names, ok
 }
 
 func (t *turn) badElement(field string, i int, rest string) bool {

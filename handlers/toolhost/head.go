@@ -50,9 +50,9 @@ func (s *session) answersBare(e *Entry) bool {
 }
 
 // serveBare answers the bare lines that in begins with, at least one and at most most, and no more
-// once the replies are larger than the turn may hold.
-func (s *session) serveBare(e *Entry, in, out []byte, most int) (used, lines int, outAfter []byte) {
-	c, start := s.takeCall(), len(out)
+// once the replies of the turn, which begin at out[start], are larger than it may hold.
+func (s *session) serveBare(e *Entry, in, out []byte, start, most int) (used, lines int, outAfter []byte) {
+	c := s.takeCall()
 	c.entry, c.id = e, requestID{}
 	c.req.input = append(c.req.input[:0], emptyObject...)
 	for more := true; more; more = lines < most && len(out)-start <= link.DefaultUnsentBytes && e.bare(in[used:]) {

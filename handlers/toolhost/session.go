@@ -100,7 +100,7 @@ func (s *session) feed(in, out []byte) (used int, outAfter []byte, v link.Verdic
 		}
 		if e := s.last; e != nil && e.bare(in[used:]) && s.answersBare(e) {
 			var taken, n int
-			taken, n, out = s.serveBare(e, in[used:], out, min(maxBare, turnLines-lines))
+			taken, n, out = s.serveBare(e, in[used:], out, start, min(maxBare, turnLines-lines))
 			used, lines = used+taken, lines+n-1
 			continue
 		}

@@ -26,6 +26,7 @@ type Conn struct {
 	unsent   chan []byte   // whole frames for the writer
 	writeErr atomic.Pointer[error]
 	lastID   atomic.Uint64
+	heard    atomic.Bool // a frame has come
 
 	mu      sync.Mutex               // guards what follows
 	calls   map[string]chan incoming // waiting unary requests by id; each channel has one slot
@@ -68,6 +69,9 @@ func (c *Conn) Err() error {
 	}
 	return c.err
 }
+
+// Heard reports whether the server has sent a frame yet.
+func (c *Conn) Heard() bool { return c.heard.Load() }
 
 // Call sends one request and waits for its reply. body is one MessagePack map, nil means an empty
 // one; it is not kept. The returned body belongs to the caller. When ctx ends first, Call returns

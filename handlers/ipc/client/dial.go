@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"strings"
+	"time"
 
 	"trunkline/codec/wire"
 )
@@ -16,6 +18,14 @@ import (
 // first call, because the server refuses it by a frame (kernel-ipc §2.6).
 func Dial(ctx context.Context, addr string, opts ...Option) (*Conn, error) {
 	o := newOptions(opts)
+	nc, err := connect(ctx, addr, &o)
+	if err != nil {
+		return nil, err
+	}
+	return newConn(nc, addr, o), nil
+}
+
+func connect(ctx context.Context, addr string, o *options) (net.Conn, error) {
 	network, target, err := splitAddr(addr)
 	if err != nil {
 		return nil, err
@@ -30,7 +40,26 @@ func Dial(ctx context.Context, addr string, opts ...Option) (*Conn, error) {
 			return nil, &ConnError{Addr: addr, Err: err, dialling: true}
 		}
 	}
-	return newConn(nc, addr, o), nil
+	return nc, nil
+}
+
+// Probe asks a server that answers no frame whether it speaks HTTP or lines, by a request of HTTP
+// on a connection of its own. A kernel server closes that connection, because the request is no
+// frame. The result is "" when nothing is recognised before ctx ends.
+func Probe(ctx context.Context, addr string, opts ...Option) Foreign {
+	o := newOptions(opts)
+	nc, err := connect(ctx, addr, &o)
+	if err != nil {
+		return ""
+	}
+	defer nc.Close()
+	defer context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })()
+	if _, err := io.WriteString(nc, "GET / HTTP/1.0\r\n\r\n"); err != nil {
+		return ""
+	}
+	var first [4]byte
+	n, _ := io.ReadFull(nc, first[:])
+	return foreign(first[:n])
 }
 
 // New returns a Conn over nc, which it owns from then on. WithTLS is ignored.

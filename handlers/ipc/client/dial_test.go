@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -8,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"math/big"
 	"net"
 	"strings"
@@ -129,5 +131,76 @@ func TestDialGivesUpWithItsContext(t *testing.T) {
 	_, err = Dial(ctx, l.Addr().String(), WithTLS(&tls.Config{}))
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
+	}
+}
+
+// TestForeignPeers: the first bytes of other protocols are recognised, in an answer and by a probe.
+func TestForeignPeers(t *testing.T) {
+	f := func(answer string, want Foreign) {
+		t.Helper()
+		c, p := dialLoopback(t, "tcp", "127.0.0.1:0")
+		reply := start(c, "Ping", t)
+		p.want("kernel.Ping")
+		p.raw([]byte(answer))
+		p.nc.Close()
+		var got Foreign
+		err := (<-reply).err
+		if errors.As(err, &got); got != want || want != "" && !errors.Is(err, ErrProtocol) || c.Heard() {
+			t.Errorf("%q: %v, want %q", answer, err, want)
+		}
+	}
+	f("HTTP/1.1 400 Bad Request\r\n\r\n", http)
+	f("\x15\x03\x01\x00\x02\x02\x46", TLS)
+	f(`{"ok":false}`+"\n", lines)
+	f("SSH-2.0-x\r\n", "")
+	f("", "")
+}
+
+func TestProbe(t *testing.T) {
+	f := func(answer string, want Foreign) {
+		t.Helper()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer nc.Close()
+			if line, err := bufio.NewReader(nc).ReadString('\n'); err != nil || line != "GET / HTTP/1.0\r\n" {
+				t.Errorf("got %q, %v", line, err)
+			}
+			_, _ = io.WriteString(nc, answer)
+		}()
+		if got := Probe(t.Context(), l.Addr().String()); got != want {
+			t.Errorf("%q: %q, want %q", answer, got, want)
+		}
+		l.Close()
+		<-done
+		if got := Probe(t.Context(), l.Addr().String()); got != "" {
+			t.Errorf("nothing listens, and it speaks %q", got)
+		}
+	}
+	f("HTTP/1.0 404 Not Found\r\n\r\n", http)
+	f(`{"ok":false,"error":"invalid JSON"}`+"\n", lines)
+	f("", "")
+	f("\x00\x00\x00\x02\xff", "")
+}
+
+// TestProbeOfASilentPeer ends with its context.
+func TestProbeOfASilentPeer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if got := Probe(ctx, l.Addr().String()); got != "" {
+		t.Errorf("silence is %q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -70,7 +71,38 @@ var (
 	ErrFrameTooLarge = errors.New("frame too large")
 	// ErrProtocol is wrapped by the reason of a ConnError when the server violated the protocol.
 	ErrProtocol = errors.New("protocol violation")
+	// ErrNoPatterns is the error of Conn.Subscribe when the server does not know EventPatterns.
+	ErrNoPatterns = errors.New("the server takes no event_patterns")
 )
+
+// Foreign is the name of another protocol, which a peer speaks as far as its first bytes show. It
+// is wrapped by the reason of a ConnError.
+type Foreign string
+
+// TLS is what a peer speaks that refuses a connection without TLS.
+const TLS Foreign = "TLS"
+
+const (
+	http  Foreign = "HTTP"
+	lines Foreign = "lines of JSON" // of the tool server, of agent threads and of projects
+)
+
+// Error names the protocol.
+func (f Foreign) Error() string { return "the peer speaks " + string(f) + ", not kernel IPC" }
+
+// foreign returns the protocol to which the first bytes of a peer belong, "" for none of them. Each
+// of them would be a frame of more than 300 MB.
+func foreign(first []byte) Foreign {
+	switch {
+	case bytes.HasPrefix(first, []byte("HTTP")):
+		return http
+	case bytes.HasPrefix(first, []byte{0x15, 3}): // the alert by which TLS refuses what is no handshake
+		return TLS
+	case bytes.HasPrefix(first, []byte(`{"`)):
+		return lines
+	}
+	return ""
+}
 
 func protocolErrorf(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrProtocol}, args...)...)

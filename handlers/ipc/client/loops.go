@@ -60,6 +60,7 @@ func (c *Conn) readLoop() {
 	for {
 		kind, payload, err := readFrame(r, buf, c.opts.maxFrame)
 		if err == nil {
+			c.heard.Store(true)
 			err = c.dispatch(kind, payload)
 		}
 		if err != nil {
@@ -122,6 +123,11 @@ func readFrame(r io.Reader, buf *bytes.Buffer, maxFrame int) (kind frame.Type, p
 		return 0, nil, err
 	}
 	n := binary.BigEndian.Uint32(header[:])
+	if uint64(n) > uint64(maxFrame) {
+		if other := foreign(header[:]); other != "" {
+			return 0, nil, fmt.Errorf("%w: %w", ErrProtocol, other)
+		}
+	}
 	if n == 0 || uint64(n) > uint64(maxFrame) {
 		return 0, nil, protocolErrorf("frame length %d outside 1..%d", n, maxFrame)
 	}

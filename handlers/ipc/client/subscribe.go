@@ -3,10 +3,14 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"iter"
+	"strings"
 
 	"github.com/tinylib/msgp/msgp"
+
+	"trunkline/codec/wire"
 )
 
 const busService = "commbus"
@@ -78,20 +82,37 @@ func (m *Messages[T, P]) All(ctx context.Context) iter.Seq2[T, error] {
 func (m *Messages[T, P]) Close() error { return m.stream.Close() }
 
 // Subscribe opens a subscription and returns once it is live: whatever is published afterwards
-// arrives (kernel-ipc §4.18). It sets Ack, so the server must know that extension.
+// arrives (kernel-ipc §4.18). It sets Ack, so the server must know that extension. Where it does
+// not know EventPatterns, the error is ErrNoPatterns.
 func (c *Conn) Subscribe(ctx context.Context, in Subscribe) (*Subscription, error) {
 	in.Ack = true
 	var ack Event
 	var payload struct {
-		SubscriberID string `json:"subscriber_id"`
+		SubscriberID  string   `json:"subscriber_id"`
+		EventPatterns []string `json:"event_patterns"`
 	}
 	stream, err := c.open(ctx, "Subscribe", &in, &ack, func() bool {
 		return ack.EventType == eventSubscribed && json.Unmarshal([]byte(ack.Payload), &payload) == nil
 	})
-	if err != nil {
+	switch patterns := len(in.EventPatterns) > 0; {
+	case err != nil && patterns && len(in.EventTypes) == 0 && isMissingTypes(err):
+		return nil, ErrNoPatterns
+	case err != nil:
 		return nil, err
+	case patterns && len(payload.EventPatterns) == 0:
+		if stream.discard() {
+			c.unsubscribe(stream.id)
+		}
+		return nil, ErrNoPatterns
 	}
 	return &Subscription{stream, payload.SubscriberID, in.EventTypes}, nil
+}
+
+// isMissingTypes reports whether err is the refusal, by a server that knows no patterns, of a
+// request that has nothing else.
+func isMissingTypes(err error) bool {
+	var said *Error
+	return errors.As(err, &said) && said.Code == wire.InvalidArgument && strings.HasPrefix(said.Message, "event_types is required")
 }
 
 // Gap reports whether e marks missing events, and how many (kernel-ipc §4.18).

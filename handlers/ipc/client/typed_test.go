@@ -202,6 +202,41 @@ func TestRefusedSubscription(t *testing.T) {
 	}
 }
 
+// TestSubscriptionOfPatterns: a server that knows them names them in its acknowledgement; from one
+// that does not, the subscription fails instead of being silent.
+func TestSubscriptionOfPatterns(t *testing.T) {
+	f := func(in Subscribe, wantBody, payload string, want error) {
+		t.Helper()
+		c, p := dialPipe(t)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			req := p.want("commbus.Subscribe")
+			if string(req.Body) != wantBody {
+				t.Errorf("got %s, want %s", req.Body, wantBody)
+			}
+			if payload == "" {
+				p.refuse(req.ID, `{"code":"INVALID_ARGUMENT","message":"event_types is required (non-empty array)"}`)
+				return
+			}
+			p.chunk(req.ID, `{"event_type":"commbus.subscribed","payload":`+payload+`,"timestamp_ms":1,"source":"commbus"}`)
+			if want != nil {
+				p.want("commbus.Unsubscribe")
+			}
+		}()
+		sub, err := c.Subscribe(t.Context(), in)
+		<-done
+		if !errors.Is(err, want) || (err == nil) != (want == nil) || (sub == nil) != (want != nil) {
+			t.Errorf("%v, %v, want %v", sub, err, want)
+		}
+	}
+	only, both := Subscribe{EventPatterns: []string{"a.*"}}, Subscribe{EventTypes: []string{"b"}, EventPatterns: []string{"a.*"}}
+	const onlyBody = `{"event_types":[],"ack":true,"event_patterns":["a.*"]}`
+	f(only, onlyBody, `"{\"subscriber_id\":\"x\",\"event_types\":[],\"event_patterns\":[\"a.*\"]}"`, nil)
+	f(only, onlyBody, "", ErrNoPatterns)
+	f(both, `{"event_types":["b"],"ack":true,"event_patterns":["a.*"]}`, `"{\"subscriber_id\":\"x\",\"event_types\":[\"b\"]}"`, ErrNoPatterns)
+}
+
 func TestSubscriptionWithoutAcknowledgement(t *testing.T) {
 	c, p := dialPipe(t)
 	ended := make(chan struct{})

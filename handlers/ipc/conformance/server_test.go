@@ -76,6 +76,7 @@ func (s *script) setting(key, value string, d *datadriven.TestData) func(*ipctes
 		"subscription_name_bytes":    func(c *ipctest.Config) { c.SubscriptionNameBytes = int64(n) },
 		"max_streams_per_connection": func(c *ipctest.Config) { c.MaxStreamsPerConnection = n },
 		"max_event_types":            func(c *ipctest.Config) { c.MaxEventTypes = n },
+		"max_event_patterns":         func(c *ipctest.Config) { c.MaxEventPatterns = n },
 		"max_processes":              func(c *ipctest.Config) { c.MaxProcesses = n },
 		"max_rate_limit_users":       func(c *ipctest.Config) { c.MaxRateLimitUsers = n },
 		"dequeue_lease_secs":         func(c *ipctest.Config) { c.DequeueLease = within },

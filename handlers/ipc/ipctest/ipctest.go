@@ -32,6 +32,7 @@ type Config struct {
 	SubscriptionNameBytes   int64
 	MaxStreamsPerConnection int
 	MaxEventTypes           int
+	MaxEventPatterns        int
 	MaxProcesses            int
 	MaxRateLimitUsers       int
 	DequeueLease            time.Duration // negative: none
@@ -145,7 +146,7 @@ func serviceConfig(c *Config) ipc.Config {
 		StreamBufferEvents: c.StreamBufferEvents, StreamBufferBytes: c.StreamBufferBytes,
 		SubscriptionNameBytes:  c.SubscriptionNameBytes,
 		StreamBufferTotalBytes: c.StreamBufferTotalBytes, MaxStreamsPerConnection: c.MaxStreamsPerConnection,
-		MaxEventTypes: c.MaxEventTypes, MaxProcesses: c.MaxProcesses, MaxRateLimitUsers: c.MaxRateLimitUsers,
+		MaxEventTypes: c.MaxEventTypes, MaxEventPatterns: c.MaxEventPatterns, MaxProcesses: c.MaxProcesses, MaxRateLimitUsers: c.MaxRateLimitUsers,
 		Version: "test", ReadTimeout: c.ReadTimeout,
 		DequeueLease: c.DequeueLease, ProcessRetention: c.Retention, MaxEnvelopes: c.MaxEnvelopes,
 		EnvelopeRetention: c.EnvelopeRetention, MaxSessions: c.MaxSessions, SessionRetention: c.SessionRetention, Logger: c.Logger,

@@ -6080,8 +6080,8 @@ func (z *Status) Msgsize() (s int) {
 func (z *Subscribe) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(3)
-	var zb0001Mask uint8 /* 3 bits */
+	zb0001Len := uint32(4)
+	var zb0001Mask uint8 /* 4 bits */
 	_ = zb0001Mask
 	if z.SubscriberID == "" {
 		zb0001Len--
@@ -6090,6 +6090,10 @@ func (z *Subscribe) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.Ack == false {
 		zb0001Len--
 		zb0001Mask |= 0x4
+	}
+	if z.EventPatterns == nil {
+		zb0001Len--
+		zb0001Mask |= 0x8
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -6111,6 +6115,14 @@ func (z *Subscribe) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "ack"
 			o = append(o, 0xa3, 0x61, 0x63, 0x6b)
 			o = msgp.AppendBool(o, z.Ack)
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "event_patterns"
+			o = append(o, 0xae, 0x65, 0x76, 0x65, 0x6e, 0x74, 0x5f, 0x70, 0x61, 0x74, 0x74, 0x65, 0x72, 0x6e, 0x73)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.EventPatterns)))
+			for za0002 := range z.EventPatterns {
+				o = msgp.AppendString(o, z.EventPatterns[za0002])
+			}
 		}
 	}
 	return
@@ -6173,6 +6185,29 @@ func (z *Subscribe) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Ack")
 				return
 			}
+		case "event_patterns":
+			var zb0003 uint32
+			zb0003, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "EventPatterns")
+				return
+			}
+			if zb0003 > zcf96056blimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.EventPatterns) >= int(zb0003) {
+				z.EventPatterns = (z.EventPatterns)[:zb0003]
+			} else {
+				z.EventPatterns = make([]string, zb0003)
+			}
+			for za0002 := range z.EventPatterns {
+				z.EventPatterns[za0002], bts, err = msgp.ReadStringBytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "EventPatterns", za0002)
+					return
+				}
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -6191,7 +6226,10 @@ func (z *Subscribe) Msgsize() (s int) {
 	for za0001 := range z.EventTypes {
 		s += msgp.StringPrefixSize + len(z.EventTypes[za0001])
 	}
-	s += 14 + msgp.StringPrefixSize + len(z.SubscriberID) + 4 + msgp.BoolSize
+	s += 14 + msgp.StringPrefixSize + len(z.SubscriberID) + 4 + msgp.BoolSize + 15 + msgp.ArrayHeaderSize
+	for za0002 := range z.EventPatterns {
+		s += msgp.StringPrefixSize + len(z.EventPatterns[za0002])
+	}
 	return
 }
 

@@ -172,9 +172,10 @@ type Query struct {
 
 // Subscribe is the body of commbus.Subscribe.
 type Subscribe struct {
-	EventTypes   []string `msg:"event_types"`
-	SubscriberID string   `msg:"subscriber_id,omitempty"`
-	Ack          bool     `msg:"ack,omitempty"`
+	EventTypes    []string `msg:"event_types"`
+	SubscriberID  string   `msg:"subscriber_id,omitempty"`
+	Ack           bool     `msg:"ack,omitempty"`
+	EventPatterns []string `msg:"event_patterns,omitempty"`
 }
 
 // Unsubscribe is the body of commbus.Unsubscribe.

@@ -88,6 +88,8 @@ var serviceMetrics = []metric[ipc.Stats]{
 		func(s *ipc.Stats) float64 { return float64(s.Bus.BufferedBytes) }),
 	gauge("trunkline_bus_name_bytes", "Bytes of the names that streams list, and 128 for each.",
 		func(s *ipc.Stats) float64 { return float64(s.Bus.NameBytes) }),
+	gauge("trunkline_bus_patterns", "Patterns of all streams.",
+		func(s *ipc.Stats) float64 { return float64(s.Bus.Patterns) }),
 	gauge("trunkline_orchestration_sessions", "Orchestration sessions held, ended ones included.",
 		func(s *ipc.Stats) float64 { return float64(s.Orch.Sessions) }),
 	gauge("trunkline_orchestration_session_bytes", "Bytes held by orchestration sessions.",

@@ -40,6 +40,13 @@ type Error struct {
 	Err   error
 	Hint  string
 	Usage string
+
+	// ServerCode is the code of a server's answer, such as RESOURCE_EXHAUSTED, "" for other
+	// failures; Retryable and RetryAfterSeconds come with it. They are for JSON: the text of Err
+	// contains the code too.
+	ServerCode        string
+	Retryable         bool
+	RetryAfterSeconds float64
 }
 
 // Error returns the message without the program name and without the hint.
@@ -134,11 +141,15 @@ func WantsJSON(args []string) bool {
 	return false
 }
 
-// rendered is the shape of an error under --json; code is the exit code.
+// rendered is the shape of an error under --json; code is the exit code. The last three members are
+// those of a server's answer.
 type rendered struct {
-	Error string `json:"error"`
-	Code  int    `json:"code"`
-	Hint  string `json:"hint"`
+	Error             string  `json:"error"`
+	Code              int     `json:"code"`
+	Hint              string  `json:"hint"`
+	ServerCode        string  `json:"server_code,omitempty"`
+	Retryable         bool    `json:"retryable,omitempty"`
+	RetryAfterSeconds float64 `json:"retry_after_seconds,omitempty"`
 }
 
 // Render writes err to w (stderr): "trunkline: message" with "hint:" lines and the usage text, or
@@ -147,25 +158,21 @@ func Render(w io.Writer, err error, asJSON bool) {
 	if err == nil {
 		return
 	}
-	var e *Error
-	hint, usage := "", ""
-	if errors.As(err, &e) {
-		if e.Err == nil {
-			return
-		}
-		hint, usage = e.Hint, e.Usage
+	e := new(Error)
+	if errors.As(err, &e) && e.Err == nil {
+		return
 	}
 	if asJSON {
-		_ = json.NewEncoder(w).Encode(rendered{Error: err.Error(), Code: Exit(err), Hint: hint})
+		_ = json.NewEncoder(w).Encode(rendered{err.Error(), Exit(err), e.Hint, e.ServerCode, e.Retryable, e.RetryAfterSeconds})
 		return
 	}
 	fmt.Fprintf(w, "trunkline: %s\n", err)
-	for _, line := range strings.Split(hint, "\n") {
+	for _, line := range strings.Split(e.Hint, "\n") {
 		if line != "" {
 			fmt.Fprintf(w, "hint: %s\n", line)
 		}
 	}
-	_, _ = io.WriteString(w, usage)
+	_, _ = io.WriteString(w, e.Usage)
 }
 
 // Show writes what a command found to its stdout: v as JSON under --json, else rows as a table.

@@ -58,6 +58,9 @@ func TestRender(t *testing.T) {
 	f(&Error{Code: 1, Err: errors.New("x"), Usage: "Usage:\n"}, true, `{"error":"x","code":1,"hint":""}`+"\n")
 	f(&Error{Code: 4}, false, "")
 	f(&Error{Code: 4}, true, "")
+	full := &Error{Code: 1, Err: errors.New("FULL: x"), ServerCode: "FULL", Retryable: true, RetryAfterSeconds: 2.5}
+	f(full, false, "trunkline: FULL: x\n")
+	f(fmt.Errorf("o: %w", full), true, `{"error":"o: FULL: x","code":1,"hint":"","server_code":"FULL","retryable":true,"retry_after_seconds":2.5}`+"\n")
 }
 
 func TestJSONFlagReachesChildren(t *testing.T) {

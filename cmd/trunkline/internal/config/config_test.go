@@ -82,6 +82,7 @@ func TestDefaults(t *testing.T) {
 	f("kernel.subscription_name_bytes", 67108864)
 	f("kernel.max_streams_per_connection", 32)
 	f("kernel.max_event_types", 256)
+	f("kernel.max_event_patterns", 1024)
 	f("kernel.max_processes", 1000000)
 	f("kernel.huge_pages", true)
 	f("kernel.max_rate_limit_users", 100000)

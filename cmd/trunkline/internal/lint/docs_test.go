@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -134,4 +135,18 @@ func deadLink(r *repo, page, target string) string {
 		}
 	}
 	return "no such heading"
+}
+
+// TestWhatTheToursLeaveIsIgnored: commands of the documentation that are run in a clone leave
+// nothing that git would show, such as the folder into which FILE.WRITE writes.
+func TestWhatTheToursLeaveIsIgnored(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(repository(t).root, ".gitignore"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"/bin/", "trunkline-data/", "/work/"} {
+		if !slices.Contains(strings.Split(string(data), "\n"), want) {
+			t.Errorf("%s is not ignored", want)
+		}
+	}
 }

@@ -41,6 +41,7 @@ var unusedNames = map[string]string{
 var unsharedNames = map[string]string{
 	"cmd/trunkline/chart.Figure":                      "bench/report, a module of its own, uses it",
 	"cmd/trunkline/internal/journaltool.Journal":      "functions return it",
+	"engine/bus.Bus.Subscribe":                        "tests and benchmarks of other rooms open plain subscriptions",
 	"engine/kernel.Kernel.Lenient":                    "tests compare the recovery in lanes with that in one goroutine",
 	"engine/kernel.Kernel.Latest":                     "the recovery of any state machine has it",
 	"engine/orchestration.Engine.Recovering":          "the recovery of any state machine has it",
