@@ -223,7 +223,7 @@ image: ## container image IMAGE by CONTAINER (docker, podman or buildah), withou
 	rm -rf '$(CONTEXT)' && mkdir -p '$(CONTEXT)/data' '$(CONTEXT)/tmp'
 	cp deploy/docker/Dockerfile '$(CONTEXT)/'
 	GOOS=linux $(MAKE) --no-print-directory build BINARY='$(CONTEXT)/trunkline'
-	'$(CONTAINER)' build --network none --build-arg VERSION='$(VERSION)' --build-arg REVISION='$(REVISION)' -t '$(IMAGE)' '$(CONTEXT)'
+	'$(CONTAINER)' build $(if $(filter %docker,$(CONTAINER)),,--format docker) --network none --build-arg VERSION='$(VERSION)' --build-arg REVISION='$(REVISION)' -t '$(IMAGE)' '$(CONTEXT)'
 
 .PHONY: clean
 clean: ## remove what the targets above made

@@ -29,8 +29,8 @@ const (
 )
 
 var (
-	pageMark  = regexp.MustCompile(`^<!-- (.*) -->$`)
-	pageFence = regexp.MustCompile("^```(\\S*)$")
+	pageMark  = regexp.MustCompile(`^ *<!-- (.*) -->$`)
+	pageFence = regexp.MustCompile("^( *)```(\\S*)$")
 )
 
 func readPage(t *testing.T, path string) (text string, blocks []pageBlock) {
@@ -44,7 +44,7 @@ func readPage(t *testing.T, path string) (text string, blocks []pageBlock) {
 
 func parsePage(text string) (blocks []pageBlock) {
 	var open *pageBlock
-	var last string
+	var last, indent string
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
@@ -52,7 +52,7 @@ func parsePage(text string) (blocks []pageBlock) {
 		fence := pageFence.FindStringSubmatch(line)
 		switch {
 		case fence != nil && open == nil:
-			open = &pageBlock{line: n, language: fence[1]}
+			open, indent = &pageBlock{line: n, language: fence[2]}, fence[1]
 			if m := pageMark.FindStringSubmatch(last); m != nil {
 				open.mark = m[1]
 			}
@@ -60,7 +60,7 @@ func parsePage(text string) (blocks []pageBlock) {
 			blocks = append(blocks, *open)
 			open = nil
 		case open != nil:
-			open.text += line + "\n"
+			open.text += strings.TrimPrefix(line, indent) + "\n"
 		}
 		last = line
 	}
@@ -103,7 +103,7 @@ func (b pageBlock) commands() (all []pageCommand, err error) {
 }
 
 func TestPagesAreParsed(t *testing.T) {
-	blocks := parsePage("x\n\n<!-- server -->\n```console\n$ a \\\n    b\nc\nd\n$ e\n$ cat <<E\n> f\n> E\nf\n```\ny\n```text\nz\n```\n")
+	blocks := parsePage("x\n\n<!-- server -->\n```console\n$ a \\\n    b\nc\nd\n$ e\n$ cat <<E\n> f\n> E\nf\n```\ny\n  ```text\n  z\n  ```\n")
 	if len(blocks) != 2 || blocks[0].mark != markServer || blocks[0].line != 4 || blocks[1].mark != "" || blocks[1].text != "z\n" {
 		t.Fatalf("%+v", blocks)
 	}
