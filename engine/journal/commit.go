@@ -22,7 +22,12 @@ func (l *Log) commit() {
 			l.end(err)
 			return
 		}
-		l.acknowledge(g, block, l.cfg.Now().Sub(start))
+		took, waited := l.cfg.Now().Sub(start), time.Duration(-1)
+		if !g.asked.IsZero() {
+			waited = max(start.Sub(g.asked), 0)
+		}
+		l.cfg.OnWritten(waited, took)
+		l.acknowledge(g, block, took)
 	}
 }
 
@@ -79,7 +84,7 @@ func (l *Log) nextHeader(k kind, count uint32, now time.Time) header {
 // acknowledge makes a written group durable for everyone and takes its buffer back.
 func (l *Log) acknowledge(g *group, block []byte, took time.Duration) {
 	last := g.first + uint64(g.count) - 1
-	l.counters.group(g.count, len(block), took)
+	l.counters.group(g.count, len(block))
 	l.durable.Store(last)
 	l.cfg.OnDurable(last)
 	g.buf = block

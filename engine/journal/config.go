@@ -48,6 +48,10 @@ type Config struct {
 	// records up to it are acknowledged. It runs on the committer without a lock, and delays the
 	// next group. It may call Append. It must not call Barrier or Close.
 	OnDurable func(upTo Index)
+	// OnWritten is called once for every group: how long it waited since it was first asked for,
+	// less than zero if nothing waits for it, and how long the store took. It runs on the committer
+	// without a lock, before OnDurable, and must be quick.
+	OnWritten func(waited, took time.Duration)
 	// OnFailure is called at most once, when the journal stops: nothing after the last OnDurable is
 	// ever acknowledged. The owner sends no reply that depends on it and ends the process. It runs
 	// on the committer without a lock. It must not call Close.
@@ -70,6 +74,9 @@ func (c *Config) complete() error {
 	}
 	if c.OnDurable == nil {
 		c.OnDurable = func(Index) {}
+	}
+	if c.OnWritten == nil {
+		c.OnWritten = func(_, _ time.Duration) {}
 	}
 	if c.OnFailure == nil {
 		c.OnFailure = func(error) {}

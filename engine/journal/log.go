@@ -203,6 +203,9 @@ func (l *Log) ask(upTo Index) {
 		return
 	}
 	l.asked = upTo
+	if g := l.queue.tail; g != nil && upTo >= g.first && g.asked.IsZero() {
+		g.asked = l.cfg.Now()
+	}
 	if l.due() {
 		l.work.Signal()
 	}

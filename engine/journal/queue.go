@@ -1,6 +1,10 @@
 package journal
 
-import "trunkline/engine/internal/poison"
+import (
+	"time"
+
+	"trunkline/engine/internal/poison"
+)
 
 // keptGroups is how many empty groups wait for use: one to write, one open, and some for a burst.
 const keptGroups = 4
@@ -10,6 +14,7 @@ type group struct {
 	buf   []byte
 	first Index
 	count uint32
+	asked time.Time // when it was first asked for; zero: it was not
 	next  *group
 }
 
@@ -53,7 +58,7 @@ func (q *queue) open(i Index, n int) *group {
 	} else {
 		g = &group{buf: make([]byte, headerBytes, max(q.limit, n+frameBytes))}
 	}
-	g.first, g.count, g.next = i, 0, nil
+	g.first, g.count, g.asked, g.next = i, 0, time.Time{}, nil
 	if q.tail == nil {
 		q.head = g
 	} else {

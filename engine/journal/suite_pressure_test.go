@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"trunkline/engine/journal"
 )
@@ -102,7 +103,15 @@ func testFailure(t *testing.T, p Place) {
 // OnDurable.
 func testGroupCommit(t *testing.T, p Place) {
 	var calls []journal.Index
-	l, g := gatedLife(t, p, func(c *journal.Config) { c.OnDurable = func(upTo journal.Index) { calls = append(calls, upTo) } })
+	var written, timed int // the committer's, and read behind a barrier
+	l, g := gatedLife(t, p, func(c *journal.Config) {
+		c.OnDurable = func(upTo journal.Index) { calls = append(calls, upTo) }
+		c.OnWritten = func(wait, took time.Duration) {
+			if written++; took > 0 && wait >= 0 {
+				timed++
+			}
+		}
+	})
 	<-g.begun // the claim
 	g.gate.Lock()
 	l.append("first")
@@ -116,14 +125,10 @@ func testGroupCommit(t *testing.T, p Place) {
 	if g.writes.Load() != 3 || s.Groups != 2 || s.LastGroup != 500 || s.Records != 501 {
 		t.Fatalf("%d writes, statistics %+v", g.writes.Load(), s)
 	}
-	var counted uint64
-	for _, n := range s.Latency {
-		counted += n
-	}
-	if counted != 2 || s.LatencySum <= 0 {
-		t.Fatalf("latencies %v, sum %s", s.Latency, s.LatencySum)
-	}
 	l.close()
+	if written != 2 || timed != 2 {
+		t.Fatalf("%d groups were reported, %d with both times", written, timed)
+	}
 	if len(calls) != 2 || calls[0] != 2 || calls[1] != 502 {
 		t.Fatalf("OnDurable was called with %v", calls)
 	}

@@ -231,14 +231,3 @@ func TestSnapshotIsStrict(t *testing.T) {
 		t.Errorf("an error of the store: %v", err)
 	}
 }
-
-func TestLatencyBounds(t *testing.T) {
-	for i := range LatencyBuckets - 1 {
-		if b := LatencyBound(i); latencyBucket(b-1) != i || latencyBucket(b) != i+1 {
-			t.Errorf("bucket %d ends at %s, but there it is %d and %d", i, b, latencyBucket(b-1), latencyBucket(b))
-		}
-	}
-	if LatencyBound(LatencyBuckets-1) != 0 || latencyBucket(1<<62) != LatencyBuckets-1 || latencyBucket(-5) != 0 {
-		t.Error("the ends of the histogram are open")
-	}
-}

@@ -69,6 +69,12 @@ type Session interface {
 	Closed()
 }
 
+// Reporter is a Session that counts what Load only notes.
+type Reporter interface {
+	// Report returns how many requests have no answer yet, and how many streams are live.
+	Report() (inFlight, streams int64)
+}
+
 // Opener makes the session of a new connection.
 type Opener func(p *Port) Session
 

@@ -1,6 +1,18 @@
 package link
 
-import "sync/atomic"
+import (
+	"strconv"
+	"sync/atomic"
+)
+
+// Listener is what the connections of one listener have in common.
+type Listener struct {
+	// Protocol is that of its sessions. Name is what the names of its connections begin with, the
+	// same for all listeners whose connections are numbered together.
+	Protocol, Name string
+	// Addr is where it listens, empty for connections that were not accepted.
+	Addr string
+}
 
 // Owner moves a connection's bytes. Wake is called from any goroutine, at most once until the owner
 // calls Port.Rearm, and must be quick: it may run under locks of the caller.
@@ -13,6 +25,7 @@ type Owner interface {
 type Port struct {
 	id     uint64
 	remote string
+	from   *Listener
 	owner  atomic.Pointer[Owner]
 	armed  atomic.Bool
 
@@ -34,6 +47,29 @@ func (p *Port) ID() uint64 { return p.id }
 
 // Remote returns the peer's address as text, for logs.
 func (p *Port) Remote() string { return p.remote }
+
+// From gives the port of a new connection its listener, and returns the port.
+func (p *Port) From(l *Listener) *Port {
+	p.from = l
+	return p
+}
+
+// Listener returns what From was given; the zero Listener otherwise.
+func (p *Port) Listener() Listener {
+	if p.from == nil {
+		return Listener{}
+	}
+	return *p.from
+}
+
+// Name returns what people know the connection by, such as "ipc-12".
+func (p *Port) Name() string {
+	name := p.Listener().Name
+	if name == "" {
+		name = "conn"
+	}
+	return name + "-" + strconv.FormatUint(p.id, 10)
+}
 
 // Wake asks the connection's owner to call the session's Pump soon. Calls made before the owner has
 // come round are one call. It does not allocate and takes no lock of its own.

@@ -50,6 +50,8 @@ type State struct {
 	Peer PeerPhase
 	// More reports that the session has chunks left to pump.
 	More bool
+	// Opened is when the connection was opened, In and Out are the bytes read and written since.
+	Opened, In, Out int64
 	// Rests reports that the connection counts as one whose session is done in a drain.
 	Rests bool
 	drain drainPhase

@@ -70,7 +70,7 @@ func (c *conn) open(g gnet.Conn) (keep bool) {
 	l := c.loop
 	c.sock, c.fd, c.opened = g, g.Fd(), true
 	now := l.srv.now()
-	c.Quiet = now.Mono
+	c.Quiet, c.Opened = now.Mono, now.Mono
 	l.add(c)
 	c.port.SetOwner(c)
 	if l.forced {
@@ -84,6 +84,7 @@ func (c *conn) received(in []byte) (keep bool) {
 	defer c.recoverPanic(&keep)
 	l := c.loop
 	l.bytesIn += int64(len(in))
+	c.In += int64(len(in))
 	if c.Verdict != link.More {
 		c.store(in)
 		return c.bounded()
@@ -271,6 +272,7 @@ func (c *conn) settle(out []byte, now link.Instant) bool {
 func (c *conn) send(out []byte) (sent, keep bool) {
 	n, err := sock.Send(c.fd, out)
 	c.loop.bytesOut += int64(n)
+	c.Out += int64(n)
 	if n < len(out) {
 		if err != nil && err != unix.EAGAIN {
 			return false, c.close(link.ReasonError)
@@ -314,6 +316,7 @@ func (c *conn) lastTurn(now link.Instant) (keep bool) {
 		}
 		total += n
 		l.bytesIn += int64(n)
+		c.In += int64(n)
 		out = c.feed(in[:n], out, now)
 	}
 	return c.settle(out, now)

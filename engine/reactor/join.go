@@ -7,6 +7,7 @@ import (
 
 	"github.com/panjf2000/gnet/v2"
 
+	"trunkline/engine/link"
 	"trunkline/engine/stream"
 )
 
@@ -20,16 +21,16 @@ var (
 )
 
 // join brings an accepted connection to the loop with the fewest.
-func (s *Server) join(nc net.Conn) {
+func (s *Server) join(nc net.Conn, from *link.Listener) {
 	if zoned(nc) {
-		s.host.ServeAdmitted(nc)
+		s.host.ServeAdmitted(nc, from)
 		return
 	}
 	l := s.pick()
 	s.lent <- struct{}{}
 	s.joining.Go(func() {
 		defer func() { <-s.lent }()
-		s.enroll(l, nc)
+		s.enroll(l, nc, from)
 	})
 }
 
@@ -45,8 +46,8 @@ func (s *Server) pick() *loop {
 }
 
 // enroll opens the session and registers the socket; the loop owns both once its OnOpen ran.
-func (s *Server) enroll(l *loop, nc net.Conn) {
-	c := &conn{loop: l, port: s.host.NewPort(stream.RemoteName(nc))}
+func (s *Server) enroll(l *loop, nc net.Conn, from *link.Listener) {
+	c := &conn{loop: l, port: s.host.NewPort(stream.RemoteName(nc)).From(from)}
 	var err error
 	if c.sess, err = s.host.OpenSession(c.port); err == nil {
 		if err = c.register(nc); err == nil {

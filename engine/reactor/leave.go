@@ -92,6 +92,7 @@ func (c *conn) onEOF(now link.Instant) {
 	out, more := c.sess.Pump(c.loop.out[:0], c.loop.srv.limits.ChunkBytes, now)
 	n, err := sock.Send(c.fd, out)
 	c.loop.bytesOut += int64(n)
+	c.Out += int64(n)
 	switch {
 	case n < len(out) && err != nil && err != unix.EAGAIN:
 		c.close(link.ReasonError)

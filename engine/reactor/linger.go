@@ -19,7 +19,7 @@ func (c *conn) closeWrite(r link.Reason) (keep bool) {
 	c.close(r)
 	if !c.delivered() && may {
 		if nc, err := c.detach(); err == nil {
-			s.host.Linger(nc, c.port)
+			s.host.Linger(nc, c.port, c.State)
 			return false
 		}
 	}

@@ -24,6 +24,7 @@ const (
 	dueDrain                     // drain the sessions
 	dueFinish                    // close the connections whose sessions are done in a drain
 	dueForce                     // close everything
+	dueList                      // describe the connections
 )
 
 // loop is one event loop's connections. Fields below the inbox belong to the loop's goroutine.
@@ -37,6 +38,7 @@ type loop struct {
 	rung  atomic.Bool   // the bell was rung since the last round began
 	due   atomic.Uint32
 	group *link.Loop
+	asked atomic.Pointer[survey] // what dueList is for
 
 	mu      sync.Mutex
 	inbox   []*conn // woken connections, each at most once until it is pumped
@@ -140,7 +142,12 @@ func (l *loop) round() {
 	l.inbox = l.inbox[:0]
 	l.mu.Unlock()
 	if what := l.due.Swap(0); what != 0 {
-		l.obey(what, now)
+		if what&dueList != 0 {
+			l.list(now)
+		}
+		if what &^= dueList; what != 0 {
+			l.obey(what, now)
+		}
 	}
 	l.serve(now)
 	l.group.EndRound()

@@ -56,6 +56,7 @@ type Server struct {
 	stopping atomic.Bool    // the loops are to end
 	shutdown sync.Once
 	ended    error
+	listing  sync.Mutex // held by Connections
 
 	fatalMu sync.Mutex
 	fatal   chan error // one slot; closed only with stopping set
@@ -125,7 +126,10 @@ func (s *Server) stopLoops() {
 
 // Serve accepts TCP and unix connections and serves them on the loops until Shutdown, which closes
 // ln; then it returns nil. Several may be served at once. Errors of ln never end it.
-func (s *Server) Serve(ln net.Listener) error { return s.host.Accept(ln, s.join) }
+func (s *Server) Serve(ln net.Listener) error {
+	from := s.host.Listener(ln)
+	return s.host.Accept(ln, func(nc net.Conn) { s.join(nc, from) })
+}
 
 // ServeStreams serves a listener by goroutines, as TLS needs it, under the same limits.
 func (s *Server) ServeStreams(ln net.Listener) error { return s.host.ServeListener(ln) }

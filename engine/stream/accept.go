@@ -26,12 +26,13 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interv
 // ServeListener accepts connections and serves each by goroutines, until Drain; it closes ln and
 // returns nil then. TLS handshakes are made by the connection's goroutine, with a deadline.
 func (h *Host) ServeListener(ln net.Listener) error {
+	l := h.Listener(ln)
 	return h.Accept(ln, func(nc net.Conn) {
 		if t, ok := nc.(handshaker); ok {
-			h.wg.Go(func() { h.greet(nc, t) })
+			h.wg.Go(func() { h.greet(nc, t, l) })
 			return
 		}
-		h.ServeAdmitted(nc)
+		h.ServeAdmitted(nc, l)
 	})
 }
 
@@ -144,8 +145,8 @@ func (h *Host) Abandon(nc net.Conn, why error) {
 }
 
 // ServeAdmitted serves by goroutines a connection that Accept handed over. It does not wait.
-func (h *Host) ServeAdmitted(nc net.Conn) {
-	if _, err := h.open(nc, RemoteName(nc), h.cfg.Open); err != nil {
+func (h *Host) ServeAdmitted(nc net.Conn, l *link.Listener) {
+	if _, err := h.open(nc, h.NewPort(RemoteName(nc)).From(l), h.cfg.Open); err != nil {
 		h.log.Debug("connection not served", "remote", RemoteName(nc), "err", err)
 	}
 }
@@ -155,14 +156,14 @@ type handshaker interface {
 }
 
 // greet makes the TLS handshake, then serves. The handshake takes a slot, which bounds them.
-func (h *Host) greet(nc net.Conn, t handshaker) {
+func (h *Host) greet(nc net.Conn, t handshaker, l *link.Listener) {
 	ctx, cancel := context.WithTimeout(h.running, handshakeWithin)
 	defer cancel()
 	if err := t.HandshakeContext(ctx); err != nil {
 		h.Abandon(nc, err)
 		return
 	}
-	h.ServeAdmitted(nc)
+	h.ServeAdmitted(nc, l)
 }
 
 // UnixPeer is what RemoteName begins with for the peer of a unix socket.

@@ -22,16 +22,17 @@ type conn struct {
 	sock socket // below rwc
 	port *link.Port
 
-	woken   atomic.Bool   // Port.Wake since the writer last pumped
-	bell    chan struct{} // one slot: the writer has something to look at
-	done    chan struct{} // closed at release
-	ended   chan struct{} // closed when the reader has ended
-	tending chan struct{} // one slot: the tender has something to look at
-	in      inbuf
-	spill   []byte      // the reader's: where what it reads ahead goes first
-	unfed   atomic.Bool // the reader holds bytes that came since it last fed the session
-	readErr error       // the reader's: it failed while it read ahead
-	credit  int         // the writer's: bytes the socket may be given before it is asked what it has not sent
+	woken    atomic.Bool   // Port.Wake since the writer last pumped
+	bell     chan struct{} // one slot: the writer has something to look at
+	done     chan struct{} // closed at release
+	ended    chan struct{} // closed when the reader has ended
+	tending  chan struct{} // one slot: the tender has something to look at
+	in       inbuf
+	spill    []byte       // the reader's: where what it reads ahead goes first
+	unfed    atomic.Bool  // the reader holds bytes that came since it last fed the session
+	readErr  error        // the reader's: it failed while it read ahead
+	received atomic.Int64 // bytes read by this owner, which State.In does not count
+	credit   int          // the writer's: bytes the socket may be given before it is asked what it has not sent
 
 	mu         sync.Mutex
 	link.State           // Peer is written by the reader only

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -23,6 +24,9 @@ var errFull = errors.New("cannot serve: connection limit reached")
 // Config is what the owner of a server's connections needs. Open is required; zero values of the
 // rest stand for the defaults named there.
 type Config struct {
+	// Protocol is shown in lists of connections. Name begins the names of connections; empty:
+	// Protocol does.
+	Protocol, Name string
 	// MaxConnections is kernel.max_connections; zero stands for defaultMaxConnections.
 	MaxConnections int
 	// Files counts the descriptors of connections; nil: they are not counted.
@@ -63,6 +67,7 @@ type Host struct {
 	cfg    Config
 	log    *slog.Logger
 	nextID atomic.Uint64
+	direct link.Listener // of connections that were not accepted
 	bufs   *bufpool.Pool
 	lent   chan struct{} // refusals in flight
 
@@ -74,6 +79,7 @@ type Host struct {
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
+	lingers  map[*conn]struct{} // released, their last bytes are on the way
 	lns      map[net.Listener]struct{}
 	draining bool
 	closed   bool
@@ -87,7 +93,8 @@ func NewHost(cfg Config) *Host {
 		Gate: newGate(cfg.MaxConnections, cfg.Files), Stats: new(Stats),
 		cfg: cfg, log: cfg.Logger, bufs: bufpool.New(0), lent: make(chan struct{}, refusalsInFlight),
 		stopped: make(chan struct{}),
-		conns:   make(map[*conn]struct{}), lns: make(map[net.Listener]struct{}),
+		conns:   make(map[*conn]struct{}), lingers: make(map[*conn]struct{}), lns: make(map[net.Listener]struct{}),
+		direct: link.Listener{Protocol: cfg.Protocol, Name: cmp.Or(cfg.Name, cfg.Protocol)},
 	}
 	h.running, h.stop = context.WithCancel(context.Background())
 	h.wg.Go(h.janitor)
@@ -95,7 +102,16 @@ func NewHost(cfg Config) *Host {
 }
 
 // NewPort names a new connection; remote is for people.
-func (h *Host) NewPort(remote string) *link.Port { return link.NewPort(h.nextID.Add(1), remote) }
+func (h *Host) NewPort(remote string) *link.Port {
+	return link.NewPort(h.nextID.Add(1), remote).From(&h.direct)
+}
+
+// Listener describes ln for the ports of its connections.
+func (h *Host) Listener(ln net.Listener) *link.Listener {
+	l := h.direct
+	l.Addr = ln.Addr().String()
+	return &l
+}
 
 // Snapshot reads the counters.
 func (h *Host) Snapshot() Snapshot { return h.Stats.Snapshot(h.Gate.Open()) }
@@ -115,7 +131,7 @@ func (h *Host) ServeSession(rwc io.ReadWriteCloser, remote string, open link.Ope
 		return errFull
 	}
 	h.Stats.Accepted.Add(1)
-	c, err := h.open(rwc, remote, open)
+	c, err := h.open(rwc, h.NewPort(remote), open)
 	if err != nil {
 		return err
 	}
@@ -124,8 +140,8 @@ func (h *Host) ServeSession(rwc io.ReadWriteCloser, remote string, open link.Ope
 }
 
 // open starts a connection that has its slot already, and gives the slot back if it cannot.
-func (h *Host) open(rwc io.ReadWriteCloser, remote string, open link.Opener) (*conn, error) {
-	c := h.bareConn(rwc, h.NewPort(remote))
+func (h *Host) open(rwc io.ReadWriteCloser, p *link.Port, open link.Opener) (*conn, error) {
+	c := h.bareConn(rwc, p)
 	var err error
 	if c.sess, err = h.openSession(c.port, open); err != nil {
 		h.Gate.Release(false)
@@ -134,6 +150,7 @@ func (h *Host) open(rwc io.ReadWriteCloser, remote string, open link.Opener) (*c
 		return nil, err
 	}
 	c.Quiet = h.cfg.Now().Mono
+	c.Opened = c.Quiet
 	return c, h.start(c, nil)
 }
 

@@ -84,7 +84,7 @@ func (c *conn) closeWrite(r link.Reason) {
 
 // Linger closes a connection of another owner, whose session is gone and whose output the socket
 // has taken, once the peer has it; the owner has called Gate.BeginLinger. It does not wait.
-func (h *Host) Linger(nc net.Conn, p *link.Port) {
+func (h *Host) Linger(nc net.Conn, p *link.Port, s link.State) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -93,6 +93,7 @@ func (h *Host) Linger(nc net.Conn, p *link.Port) {
 		return
 	}
 	c := h.bareConn(nc, p)
+	c.State = s
 	h.wg.Go(func() {
 		defer close(c.ended)
 		c.discard()
@@ -119,6 +120,8 @@ func (c *conn) endWriting() bool {
 func (c *conn) awaitDelivery() {
 	defer c.host.Gate.EndLinger()
 	defer c.rwc.Close()
+	c.host.lingering(c, true)
+	defer c.host.lingering(c, false)
 	if !c.endWriting() {
 		return
 	}

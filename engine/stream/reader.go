@@ -170,6 +170,7 @@ func (c *conn) readAll() bool {
 // noteRead notes the outcome of a Read: the peer's end, or what else it failed with.
 func (c *conn) noteRead(n int, err error) {
 	c.host.Stats.BytesIn.Add(int64(n))
+	c.received.Add(int64(n))
 	c.readErr = nil
 	switch {
 	case err == nil:

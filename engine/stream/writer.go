@@ -196,6 +196,7 @@ func (c *conn) took(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sendFrom = 0
+	c.Out += int64(n)
 	c.takes(n, now)
 	c.inFlight.Add(int64(-n))
 	if c.roomy() {

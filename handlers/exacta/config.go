@@ -6,6 +6,7 @@ import (
 
 	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/wire"
+	"trunkline/engine/obs"
 	"trunkline/handlers/exacta/external"
 )
 
@@ -25,6 +26,7 @@ type Config struct {
 	Seed            string          // of ids; empty: they are random
 	Planner         external.Config // its Logger is that of the server
 	Version         string          // of the program, for bundles
+	Recorder        *obs.Recorder   // of latencies; nil: they are not kept
 	Logger          *slog.Logger
 }
 

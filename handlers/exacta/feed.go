@@ -19,7 +19,8 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	if s.draining {
 		return len(in), out, link.More
 	}
-	s.clock = s.srv.cfg.Clock.At(now.Wall)
+	s.clock, s.came = s.srv.cfg.Clock.At(now.Wall), now.Mono
+	defer s.left()
 	sc := s.srv.scratches.Get().(*scratch)
 	defer s.srv.scratches.Put(sc)
 	for start := len(out); ; {
@@ -151,5 +152,6 @@ func (s *session) refuse(out []byte, r *wire.Refusal) []byte {
 		r.Value = []byte(secret.Redacted)
 	}
 	s.srv.counts.answer(s.in.Command, r.Code)
+	s.answered.Add(int(s.in.Command), s.came, 1, 1)
 	return wire.AppendRefusal(out, s.in.RequestID, s.srv.scope.Next(wire.Correlation), s.clock, r)
 }

@@ -125,6 +125,7 @@ func (s *session) atOnce(out []byte, p *project) (_ []byte, done bool) {
 	out, done = p.core.Refused(out, s.in.RequestID, s.in.Command, s.in.args.Handle, s.clock)
 	if done {
 		s.srv.counts.refuse(s.in.Command)
+		s.answered.Add(int(s.in.Command), s.came, 1, 1)
 	}
 	return out, done
 }

@@ -13,6 +13,7 @@ import (
 	"trunkline/engine/exacta/secret"
 	"trunkline/engine/exacta/wire"
 	"trunkline/engine/link"
+	"trunkline/engine/obs"
 	"trunkline/handlers/exacta/external"
 	"trunkline/handlers/exacta/workspace"
 )
@@ -35,6 +36,7 @@ type Server struct {
 	hung    atomic.Int32  // works that outlived their limit
 	conns   atomic.Uint64 // that were opened
 	counts  *counters
+	meter   *obs.Meter    // rows by wire.Command
 	readers chan struct{} // long messages that are read
 	input   *link.Budget  // of unfinished lines of all sockets
 
@@ -63,7 +65,7 @@ func New(cfg Config) *Server {
 		replays: exacta.NewReplays(&cfg.Limits), planner: external.New(cfg.Planner),
 		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
 		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event),
-		counts: newCounters(), readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
+		counts: newCounters(), meter: cfg.Recorder.Meter("exacta", meterNames()), readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
 	s.scratches.New = func() any { return s.newScratch() }
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/wire"
 	"trunkline/engine/link"
+	"trunkline/engine/obs"
 )
 
 // Limits of a connection (exacta §2.5).
@@ -37,7 +38,9 @@ type session struct {
 	draining  bool
 	lost      bool // the connection cannot go on without a gap
 	feeds     map[*exacta.Journal]*exacta.Cursor
-	limits    []limitOf // room for a Pump
+	limits    []limitOf   // room for a Pump
+	came      int64       // when the turn's lines were read
+	answered  obs.Pending // of this turn, without those that a project answers
 
 	mu         sync.Mutex
 	outbox     []outgoing // from next on
@@ -162,6 +165,20 @@ func (s *session) unlimit() {
 	for _, c := range s.feeds {
 		c.Window = 0
 	}
+}
+
+// left takes the time of the answers that have left.
+func (s *session) left() {
+	if !s.answered.Empty() {
+		s.answered.Record(s.srv.meter, link.Mono(), s.port)
+	}
+}
+
+// Report implements link.Reporter.
+func (s *session) Report() (inFlight, streams int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int64(s.unanswered), int64(len(s.feeds))
 }
 
 // Load implements link.Session.

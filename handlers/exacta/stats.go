@@ -2,10 +2,12 @@ package exacta
 
 import (
 	"sync/atomic"
+	"time"
 
 	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/wire"
+	"trunkline/engine/obs"
 )
 
 // Stats is one reading of a server's counters.
@@ -91,8 +93,29 @@ func (s *Server) Stats() Stats {
 	return st
 }
 
+// meterNames are the names of the commands, by their numbers.
+func meterNames() []string {
+	names := make([]string, wire.Commands)
+	names[wire.NoCommand] = obs.InvalidMethod
+	for c := wire.NoCommand + 1; c < wire.Commands; c++ {
+		names[c] = c.String()
+	}
+	return names
+}
+
 // end has the askers of a request answered.
 func (s *Server) end(r *exacta.Request, a *exacta.Answer, store bool) {
-	s.counts.answer(r.Command, string(wire.CodeOf(a.Line)))
+	code := wire.CodeOf(a.Line)
+	s.counts.answer(r.Command, string(code))
+	failed := int64(0)
+	if len(code) > 0 {
+		failed = 1
+	}
+	var from obs.Peer
+	if c, ok := r.Asker.(*session); ok {
+		from = c.port
+	}
+	took := time.Since(r.Deadline) + time.Duration(r.Timeout)*time.Millisecond
+	s.meter.Record(int(r.Command), int64(took), 1, failed, from)
 	s.replays.End(r.Key, a, store)
 }

@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/engine/link"
 	"trunkline/handlers/internal/conns"
 )
 
@@ -27,13 +27,6 @@ type conn struct {
 	serving bool // a request's head is complete and its reply is not
 	heard   bool // something of the next head has come
 	ended   bool // the last reply is out
-}
-
-// connKey is where a request's context has its conn.
-type connKey struct{}
-
-func withConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
 }
 
 // setState follows net/http through a connection's requests.
@@ -84,7 +77,9 @@ func (c *conn) sendLast(status int, no *refusal) error {
 	c.ended = true
 	c.lingers.Store(true)
 	c.s.count(status)
+	began := c.Began()
 	_, err := c.Conn.Write(appendReply(nil, status, no.append(nil)))
+	c.s.meter.Record(rowInvalid, link.Mono()-began, 1, 1, c)
 	return err
 }
 
@@ -150,7 +145,7 @@ type listener struct {
 }
 
 func (s *Server) listen(ln net.Listener) listener {
-	return listener{conns.Limit(ln, s.cfg.MaxConnections), s}
+	return listener{s.book.Limit(ln, s.cfg.MaxConnections), s}
 }
 
 // Accept waits for a free slot, then for a connection.

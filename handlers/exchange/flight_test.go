@@ -152,6 +152,8 @@ type piped struct {
 	closed chan struct{}
 }
 
+func (p *piped) Addr() net.Addr { return &net.UnixAddr{Name: "piped", Net: "unix"} }
+
 func (p *piped) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.come:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"trunkline/engine/envelope"
+	"trunkline/engine/link"
 	"trunkline/handlers/internal/conns"
 )
 
@@ -27,13 +28,20 @@ type exchange struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	replied bool
+	row     int // of the meter
+	failed  int64
 }
 
 // serveHTTP answers one request: it refuses what the head rules out, then, within MaxInFlight, runs
 // the body.
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchange{s: s, w: w, r: r}
+	peer, began := conns.Peer(r.Context())
+	defer func() { s.meter.Record(x.row, link.Mono()-began, 1, x.failed, peer) }()
 	defer x.recoverPanic()
+	if r.URL.Path != path {
+		x.row = rowInvalid
+	}
 	if no := s.screen(r); no != nil {
 		x.refuse(no)
 		return
@@ -147,7 +155,7 @@ func (x *exchange) discard() bool {
 func (x *exchange) hangUp() {
 	x.w.Header().Set("Connection", "close")
 	x.allow(0)
-	if c, ok := x.r.Context().Value(connKey{}).(*conn); ok {
+	if c, ok := conns.Of(x.r.Context()).(*conn); ok {
 		c.lingers.Store(true)
 	}
 }
@@ -166,6 +174,9 @@ func (x *exchange) reply(status int, body []byte) {
 	h["Content-Type"] = contentType
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	x.s.count(status)
+	if status >= http.StatusBadRequest {
+		x.failed = 1
+	}
 	x.w.WriteHeader(status)
 	_, _ = x.w.Write(body)
 }

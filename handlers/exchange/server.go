@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"trunkline/engine/envelope"
+	"trunkline/engine/obs"
+	"trunkline/handlers/internal/conns"
 )
 
 // Server answers POST /api/v1/process (envelope §2.3). Any goroutine may call its methods.
@@ -21,6 +23,8 @@ type Server struct {
 	process  func(dst, src []byte) ([]byte, envelope.Reason, *envelope.Error)
 	refusals refusals
 	buffers  sync.Pool // of *buffers
+	book     *conns.Book
+	meter    *obs.Meter
 
 	draining atomic.Bool
 	stopped  atomic.Bool // connections are closed without lingering
@@ -42,7 +46,10 @@ type Stats struct {
 
 // NewServer returns a server that answers with engine. Nothing runs before Serve.
 func NewServer(engine *envelope.Engine, cfg HTTPConfig) *Server {
-	s := &Server{cfg: cfg, process: engine.Process, refusals: newRefusals(cfg)}
+	s := &Server{
+		cfg: cfg, process: engine.Process, refusals: newRefusals(cfg), book: conns.NewBook("http", "http"),
+		meter: cfg.Recorder.Meter("http", []string{rowProcess: "process", rowInvalid: obs.InvalidMethod}),
+	}
 	s.buffers.New = func() any { return new(buffers) }
 	one := new(http.Protocols)
 	one.SetHTTP1(true)
@@ -55,7 +62,7 @@ func NewServer(engine *envelope.Engine, cfg HTTPConfig) *Server {
 		IdleTimeout:                  cfg.IdleTimeout,
 		MaxHeaderBytes:               cfg.MaxHeaderBytes,
 		ErrorLog:                     slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
-		ConnContext:                  withConn,
+		ConnContext:                  conns.With,
 		ConnState:                    setState,
 	}
 	return s
@@ -115,6 +122,15 @@ func (s *Server) Stats() Stats {
 	return st
 }
 
+// Connections appends a row for each open connection.
+func (s *Server) Connections(dst []obs.Connection) []obs.Connection { return s.book.Connections(dst) }
+
+// The rows of the meter: what came for the one path there is, and the rest.
+const (
+	rowProcess = iota
+	rowInvalid
+)
+
 func (s *Server) count(status int) {
 	if class := status / 100; class >= 0 && class < len(s.classes) {
 		s.classes[class].Add(1)
@@ -167,6 +183,8 @@ type HTTPConfig struct {
 	IdleTimeout time.Duration
 	// WriteTimeout is the time for one reply: the connection is closed.
 	WriteTimeout time.Duration
+	// Recorder gets the latencies; nil: they are not kept.
+	Recorder *obs.Recorder
 	// Logger gets panics and the lines of net/http.
 	Logger *slog.Logger
 }

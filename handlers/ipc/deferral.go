@@ -10,7 +10,9 @@ func (s *session) deferReplies(out []byte, start int, upTo journal.Index) []byte
 
 // appendDeferred appends the deferred replies, if the journal is durable up to their index.
 func (s *session) appendDeferred(out []byte) []byte {
-	return s.deferred.Append(s.port, &s.svc.progress.gate, out)
+	out = s.deferred.Append(s.port, &s.svc.progress.gate, out)
+	s.left()
+	return out
 }
 
 // appended is the index that a reader of the present state has to wait for.

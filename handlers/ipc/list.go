@@ -62,15 +62,16 @@ func (t *turn) beside(id []byte, answer func() []byte) wire.Code {
 		return t.queueFull()
 	}
 	s.blocked = true
+	a := t.asked()
 	go func() {
 		svc.walkers <- struct{}{}
 		defer func() {
 			<-svc.walkers
 			svc.walking.Add(-1)
 		}()
-		s.post(letter{frame: svc.recoverPanic(id, answer), unblocks: true})
+		s.post(letter{frame: svc.recoverPanic(id, answer), unblocks: true, asked: a})
 	}()
-	return t.noReply()
+	return t.answerLater()
 }
 
 // recoverPanic returns the answer, or INTERNAL if it panics (kernel-ipc D11).

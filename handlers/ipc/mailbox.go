@@ -7,7 +7,8 @@ import (
 
 // letter is one thing that came to pass away from the connection's owner.
 type letter struct {
-	frame    []byte        // whole frames, sent as they are
+	frame    []byte        // a whole frame, sent as it is
+	asked    asked         // what it answers
 	query    *pendingQuery // the query this answers, if any
 	unblocks bool          // the listing that blocked the connection is done
 }

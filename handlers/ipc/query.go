@@ -18,6 +18,7 @@ type pendingQuery struct {
 	bus *bus.Query // set by the session's owner, read by no one else
 	id  []byte     // of the request
 	typ string
+	asked
 }
 
 // query is kernel-ipc §4.17. The answer comes through the session's mailbox.
@@ -30,7 +31,7 @@ func query(t *turn) wire.Code {
 	if !ok {
 		return wire.InvalidArgument
 	}
-	q := &pendingQuery{s: t.s, id: bytes.Clone(t.id), typ: string(m.typ)}
+	q := &pendingQuery{s: t.s, id: bytes.Clone(t.id), typ: string(m.typ), asked: t.asked()}
 	asked, outcome := t.svc.bus.Query(m.typ, timeout, q, func(msg *bus.Message, id []byte) {
 		msg.Body = mpack.AppendQuery(msg.Body, id, m.typ, m.payload, m.source, timeout.Milliseconds())
 	})
@@ -42,7 +43,7 @@ func query(t *turn) wire.Code {
 		t.s.queries = map[*pendingQuery]struct{}{}
 	}
 	t.s.queries[q] = struct{}{}
-	return t.noReply()
+	return t.answerLater()
 }
 
 func (t *turn) queryTimeout(v *mpack.Value) (time.Duration, bool) {
@@ -62,7 +63,7 @@ func (q *pendingQuery) QueryDone(_ *bus.Query, a bus.Answer) {
 	if !q.s.mail.room(len(answer), q.s.svc.cfg.AnswerBufferBytes) {
 		answer = appendErrorFrame(nil, q.id, wire.ResourceExhausted, "Answer dropped: too much is unsent", mpack.Extras{Retryable: true})
 	}
-	q.s.post(letter{frame: answer, query: q})
+	q.s.post(letter{frame: answer, query: q, asked: q.asked})
 }
 
 func (q *pendingQuery) appendAnswer(out []byte, a bus.Answer) []byte {

@@ -54,7 +54,7 @@ func (t *turn) noReply() wire.Code {
 
 // fail replaces whatever was begun by an ERROR frame with the text and extras set before.
 func (t *turn) fail(code wire.Code) {
-	t.silent = false
+	t.silent, t.later = false, false
 	t.out = frame.Begin(t.out[:t.start], frame.Error)
 	t.out = mpack.AppendError(t.out, t.id, code.String(), t.msg, t.extras)
 }

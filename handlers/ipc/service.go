@@ -13,6 +13,7 @@ import (
 	"trunkline/engine/idem"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
+	"trunkline/engine/obs"
 	"trunkline/engine/orchestration"
 	"trunkline/engine/store"
 	"trunkline/handlers/ipc/message"
@@ -64,6 +65,8 @@ type Config struct {
 	// Version is the program's, and ReadTimeout the owner's idle and frame timer: Ping shows both.
 	Version     string
 	ReadTimeout time.Duration
+	// Recorder gets the latencies of the methods; nil: they are not kept.
+	Recorder *obs.Recorder
 	// Now overrides the clock that the connection's owner reads, for tests.
 	Now    func() link.Instant
 	Logger *slog.Logger
@@ -131,6 +134,7 @@ type Service struct {
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
+	meter   *obs.Meter // rows as in calls
 }
 
 // NewService returns an endpoint with an empty process table. Start begins its periodic work.
@@ -140,6 +144,7 @@ func NewService(cfg Config) *Service {
 		cfg:     cfg,
 		routes:  newRoutes(methods),
 		calls:   make([]callCounters, len(methods)+1),
+		meter:   cfg.Recorder.Meter("ipc", meterNames()),
 		walkers: make(chan struct{}, maxWalkers),
 		stop:    make(chan struct{}),
 		pong:    newPong(&cfg),

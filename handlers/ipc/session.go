@@ -7,6 +7,7 @@ import (
 	"trunkline/codec/mpack"
 	"trunkline/engine/bus"
 	"trunkline/engine/link"
+	"trunkline/engine/obs"
 )
 
 // session is one connection's conversation. Everything but mail belongs to the connection's owner
@@ -26,6 +27,7 @@ type session struct {
 	gone    atomic.Bool // closed; looked at by listings that run beside the loop
 
 	deferred link.Deferral // replies that wait for the journal
+	answered obs.Pending   // requests whose answers have not left
 }
 
 // Feed implements link.Session.
@@ -47,12 +49,13 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 		defer st.Leave(st.Enter())
 	}
 	t := s.svc.turns.Get().(*turn)
-	t.begin(s, out, s.svc.now(now))
+	t.begin(s, out, now)
 	v = t.run(in)
 	upTo := t.upTo
 	used, outAfter = t.end()
 	s.svc.turns.Put(t)
 	outAfter = s.deferReplies(outAfter, start, upTo)
+	s.left()
 	if v == link.Close && s.deferred.Len() > 0 && len(in) > 0 {
 		// The replies in front leave first. A byte stays unread, so that the owner asks again.
 		s.closing = true
@@ -62,7 +65,13 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 }
 
 // Pump implements link.Session.
-func (s *session) Pump(out []byte, room int, now link.Instant) (outAfter []byte, more bool) {
+func (s *session) Pump(out []byte, room int, _ link.Instant) (outAfter []byte, more bool) {
+	outAfter, more = s.pump(out, room)
+	s.left()
+	return outAfter, more
+}
+
+func (s *session) pump(out []byte, room int) (outAfter []byte, more bool) {
 	out = s.appendDeferred(out)
 	if s.closing {
 		return out, false
@@ -113,6 +122,7 @@ func (s *session) Pump(out []byte, room int, now link.Instant) (outAfter []byte,
 func (s *session) takeMail(out []byte) []byte {
 	for _, l := range s.mail.take() {
 		out = append(out, l.frame...)
+		s.answer(l.asked, l.frame[frame.PrefixSize] == byte(frame.Error))
 		if l.query != nil {
 			delete(s.queries, l.query)
 		}
@@ -131,7 +141,7 @@ func (s *session) EOF(link.Instant) {
 		st.bus.Discard()
 		for _, w := range st.waiters {
 			if reply := w.release(s.svc); reply != nil {
-				s.post(letter{frame: reply})
+				s.post(letter{frame: reply, asked: w.asked})
 			}
 		}
 	}
@@ -157,9 +167,22 @@ func (s *session) Load() link.Load {
 	return link.Load{Busy: busy, Streams: streams, Done: (s.eof || s.drained) && !busy && s.mail.empty()}
 }
 
+// Report implements link.Reporter.
+func (s *session) Report() (inFlight, streams int64) {
+	inFlight = s.answered.Len() + int64(len(s.queries))
+	if s.blocked {
+		inFlight++
+	}
+	return inFlight, int64(len(s.streams))
+}
+
 // Closed implements link.Session. It does not undo any process state (kernel-ipc §2.3).
 func (s *session) Closed() {
 	s.gone.Store(true)
+	for q := range s.queries {
+		s.answer(q.asked, true)
+	}
+	s.answered.Record(s.svc.meter, link.Mono(), s.port)
 	for _, st := range s.streams {
 		st.bus.Discard()
 	}
@@ -245,7 +268,10 @@ func (s *session) ended(st *liveStream, out []byte) []byte {
 	out = mpack.AppendStreamEnd(frame.Begin(out, frame.StreamEnd), []byte(st.id))
 	frame.Finish(out, start)
 	for _, w := range st.waiters {
-		out = append(out, w.release(s.svc)...)
+		if reply := w.release(s.svc); reply != nil {
+			out = append(out, reply...)
+			s.answer(w.asked, false)
+		}
 	}
 	st.waiters = nil
 	return out

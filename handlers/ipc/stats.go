@@ -7,6 +7,7 @@ import (
 	"trunkline/engine/bus"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
+	"trunkline/engine/obs"
 	"trunkline/engine/orchestration"
 )
 
@@ -20,19 +21,80 @@ type tally struct {
 	n    int64
 }
 
-func (c *tally) count(calls []callCounters, row int, code wire.Code) {
-	if c.n > 0 && (row != c.row || code != c.code) {
-		c.flush(calls)
-	}
-	c.row, c.code = row, code
-	c.n++
+// count counts the answer of the request at hand, which is another one than the one before.
+func (t *turn) count(code wire.Code) {
+	t.flush()
+	t.tally = tally{row: t.row, code: code, n: 1}
 }
 
-func (c *tally) flush(calls []callCounters) {
-	if c.n > 0 {
-		calls[c.row][c.code].Add(c.n)
-		c.n = 0
+// countSilent counts a request that has no reply of its own in this turn.
+func (t *turn) countSilent() {
+	if t.silent = false; !t.later {
+		t.count(wire.OK)
+		return
 	}
+	t.later = false
+	t.svc.calls[t.row][wire.OK].Add(1)
+}
+
+// flush adds what the tally has to the counters, and to the requests whose time is taken when their
+// answers leave.
+func (t *turn) flush() {
+	c := &t.tally
+	if c.n == 0 {
+		return
+	}
+	t.svc.calls[c.row][c.code].Add(c.n)
+	t.s.answered.Add(c.row, t.came, c.n, failures(c.code, c.n))
+	c.n = 0
+}
+
+// failures returns how many of n answers with a code are errors.
+func failures(code wire.Code, n int64) int64 {
+	if code == wire.OK {
+		return 0
+	}
+	return n
+}
+
+// asked is a request whose answer comes by the mailbox, or with the end of a stream.
+type asked struct {
+	row  int
+	came int64
+}
+
+// asked returns the request at hand.
+func (t *turn) asked() asked { return asked{row: t.row, came: t.came} }
+
+// answerLater is noReply for a request whose time is taken when its answer leaves.
+func (t *turn) answerLater() wire.Code {
+	t.later = true
+	return t.noReply()
+}
+
+// answer notes that the answer of a is appended; failed: it is an error.
+func (s *session) answer(a asked, failed bool) {
+	n := int64(0)
+	if failed {
+		n = 1
+	}
+	s.answered.Add(a.row, a.came, 1, n)
+}
+
+// left takes the time of the answers that have left, unless the journal holds them.
+func (s *session) left() {
+	if s.deferred.Len() == 0 && !s.answered.Empty() {
+		s.answered.Record(s.svc.meter, link.Mono(), s.port)
+	}
+}
+
+// meterNames are the names of the methods, by their rows, and one for what reached no method.
+func meterNames() []string {
+	names := make([]string, 0, len(methods)+1)
+	for i := range methods {
+		names = append(names, methods[i].service+"."+methods[i].name)
+	}
+	return append(names, obs.InvalidMethod)
 }
 
 // CallCount is how often a method was answered with a code. Service and Method are empty for frames

@@ -54,19 +54,22 @@ type turn struct {
 	created  orchestration.CreateArgs
 	init     orchestration.InitArgs
 	report   orchestration.Report
+
+	came  int64 // when the turn's input was read, by the owner's clock
+	later bool  // the answer of the request at hand comes by the mailbox
 }
 
 func newTurn(svc *Service) *turn { return &turn{svc: svc} }
 
-func (t *turn) begin(s *session, out []byte, now link.Instant) {
-	t.s, t.out, t.now = s, out, now
+func (t *turn) begin(s *session, out []byte, came link.Instant) {
+	t.s, t.out, t.now, t.came = s, out, s.svc.now(came), came.Mono
 	t.used, t.orch.Work, t.upTo = 0, 0, 0
 	t.reading.begin()
 }
 
 // end hands back what the turn took and made, and lets go of everything lent.
 func (t *turn) end() (used int, out []byte) {
-	t.tally.flush(t.svc.calls)
+	t.flush()
 	used, out = t.used, t.out
 	t.s, t.out, t.id, t.opened = nil, nil, nil, nil
 	if t.reading.at > keepLent {
@@ -154,13 +157,17 @@ func (t *turn) serve(sl *slot) {
 
 // answer counts the request and completes its frame.
 func (t *turn) answer(code wire.Code) {
-	t.tally.count(t.svc.calls, t.row, code)
 	switch {
 	case code != wire.OK:
 		t.fail(code)
 	case t.silent:
-		t.silent = false
+		t.countSilent()
 		return
+	}
+	if c := &t.tally; t.row == c.row && code == c.code {
+		c.n++
+	} else {
+		t.count(code)
 	}
 	t.out = sealFrame(t.out, t.start, t.id, t.svc.cfg.MaxFrameBytes)
 }

@@ -14,6 +14,7 @@ type pendingUnsubscribe struct {
 	id    []byte
 	open  int // streams not yet ended
 	ended int
+	asked
 }
 
 // release counts one stream as ended; with the last one it returns the reply.
@@ -43,7 +44,7 @@ func unsubscribe(t *turn) wire.Code {
 	if (streamID == nil) == (subscriberID == nil) {
 		return t.refuse(wire.InvalidArgument, "exactly one of stream_id, subscriber_id is required")
 	}
-	u := &pendingUnsubscribe{id: bytes.Clone(t.id)}
+	u := &pendingUnsubscribe{id: bytes.Clone(t.id), asked: t.asked()}
 	for _, st := range t.s.streams {
 		if st.named(streamID, subscriberID) {
 			st.end()
@@ -54,7 +55,7 @@ func unsubscribe(t *turn) wire.Code {
 	u.ended = u.open + t.cancelQueries(streamID)
 	if u.open > 0 {
 		t.s.port.Wake()
-		return t.noReply()
+		return t.answerLater()
 	}
 	t.out = appendEnded(t.out, u.ended)
 	return wire.OK

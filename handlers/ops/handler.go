@@ -17,6 +17,7 @@ func handler(c Config) http.Handler {
 	mux.HandleFunc("/readyz", c.readyz)
 	mux.HandleFunc("/version", c.version)
 	mux.HandleFunc("/store", c.store)
+	c.addLatency(mux)
 	mux.Handle("/metrics", promhttp.HandlerFor(c.Registry.Gatherer(), promhttp.HandlerOpts{
 		MaxRequestsInFlight: 4, // a scrape walks every metric: a fifth scraper waits for its next turn
 	}))

@@ -40,6 +40,11 @@ type Config struct {
 	Recovery func() *Recovery
 	// Store returns the body of /store. It may take locks, and must return promptly.
 	Store func() Store
+	// Latencies, Connections and Slow return what /latency, /connections and /slowlog show; nil:
+	// that is not found. Connections may wait for the event loops, for a moment.
+	Latencies   func() []obs.Latency
+	Connections func() []obs.Connection
+	Slow        func() obs.SlowLog
 	// Projects answers what is below /exacta/; nil: it is not found.
 	Projects http.Handler
 	// Registry is shown by /metrics, Build by /version.

@@ -40,6 +40,9 @@ type callState struct {
 	holds   bool              // a token was consumed
 	probe   bool              // of the breaker
 	begun   int64             // ns of the monotonic clock
+	ran     int64             // the tool was begun, off the loop; 0: it was not
+	came    int64             // the line was read, by the owner's clock
+	row     int               // of the meter
 	keep    bool              // after becomes the session's state
 	settled atomic.Bool
 	place   place
@@ -344,6 +347,7 @@ func (c *call) runAway() {
 		c.settle(r, false)
 		return
 	case c.entry.External:
+		c.runs()
 		r := runRecovered(ctx, c.entry, &c.input, c.srv.cfg.Logger)
 		c.settle(r, false)
 		return
@@ -353,6 +357,7 @@ func (c *call) runAway() {
 		c.late()
 		return
 	}
+	c.runs()
 	stop := context.AfterFunc(ctx, c.missed)
 	r := runRecovered(tool.WithPlace(ctx, &c.place), c.entry, &c.input, c.srv.cfg.Logger)
 	inTime := stop()
@@ -361,6 +366,12 @@ func (c *call) runAway() {
 		r = timedOut(c.entry.AID) // the tool noticed before missed did
 	}
 	c.settle(r, !inTime)
+}
+
+// runs notes that the tool begins, off the loop.
+func (c *call) runs() {
+	c.ran = c.s.nowMono()
+	c.srv.steps.Record(stepQueueWait, c.ran-c.begun, 1, 0, nil)
 }
 
 func (c *call) missed() {
@@ -410,7 +421,13 @@ func (c *call) conclude(out []byte, r tool.Result, before *dsstate.State) []byte
 		c.s.tally.end(c, &o)
 		return out
 	}
-	took := time.Duration(c.s.nowMono() - c.begun)
+	now := c.s.nowMono()
+	took := time.Duration(now - c.begun)
+	if c.ran != 0 {
+		c.srv.steps.Record(stepToolRun, now-c.ran, 1, failures(&o), nil)
+	} else {
+		c.srv.steps.Record(stepQueueWait, now-c.begun, 1, 1, nil)
+	}
 	c.srv.count(c.entry, &o, took)
 	c.srv.finished(c.entry, &o, took, c.id)
 	return out

@@ -16,6 +16,7 @@ import (
 	"trunkline/codec/jsonx"
 	"trunkline/engine/idem"
 	"trunkline/engine/link"
+	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 	"trunkline/handlers/toolhost/selector"
 	"trunkline/handlers/toolhost/tool"
@@ -64,6 +65,8 @@ type Config struct {
 	// EventsWanted reports whether an event of that name has a subscriber; without one it is not
 	// built. It is asked several times in a call: it must be quick and not allocate. nil: always.
 	EventsWanted func(name string) bool
+	// Recorder gets the latencies. nil: they are not kept.
+	Recorder *obs.Recorder
 	// Logger gets crashes. nil: none.
 	Logger *slog.Logger
 }
@@ -107,6 +110,9 @@ type Server struct {
 
 	sessions atomic.Int64
 	counts   []toolCounts // by Entry.index
+	meter    *obs.Meter
+	invalid  int // its row for what is no request
+	steps    *obs.Meter
 }
 
 // New makes a server. Close ends it.
@@ -121,6 +127,7 @@ func New(cfg Config) *Server {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.len()), unfinished: link.NewBudget(cfg.Unfinished)}
+	s.meters(cfg.Recorder)
 	s.clock, s.memo = s.wall, idem.NewMemo()
 	s.calls.New = func() any { return new(call) }
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -152,6 +152,14 @@ type toolCounts struct {
 	_        [32]byte     // a cache line of its own: loops count different tools at once
 }
 
+// failures returns how many of one outcome are failures.
+func failures(o *outcome) int64 {
+	if o.status == tool.OK {
+		return 0
+	}
+	return 1
+}
+
 func (s *Server) count(e *Entry, o *outcome, took time.Duration) {
 	n := &s.counts[e.index]
 	if o.status == tool.OK {
@@ -195,6 +203,9 @@ func (t *tally) flush(s *session) (took time.Duration) {
 		return 0
 	}
 	took = time.Duration(s.nowMono() - t.begun)
+	if done := t.ok + t.fail; done > 0 {
+		s.srv.steps.Record(stepToolRun, int64(took)/done, done, t.fail, nil)
+	}
 	n := &s.srv.counts[t.entry.index]
 	n.ok.Add(t.ok)
 	n.fail.Add(t.fail)

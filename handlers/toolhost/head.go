@@ -55,13 +55,17 @@ func (s *session) serveBare(e *Entry, in, out []byte, start, most int) (used, li
 	c := s.takeCall()
 	c.entry, c.id = e, requestID{}
 	c.req.input = append(c.req.input[:0], emptyObject...)
+	bad := int64(0)
 	for more := true; more; more = lines < most && len(out)-start <= link.DefaultUnsentBytes && e.bare(in[used:]) {
 		c.fast, c.lean = true, !s.observed
+		at := len(out)
 		out = c.run(out)
+		bad += failed(out[at:])
 		c.next()
 		used += len(e.head) + len(bareEnd)
 		lines++
 	}
 	s.spare, s.scanned = c, 0
+	s.answered.Add(e.index, s.came, int64(lines), bad)
 	return used, lines, out
 }

@@ -11,6 +11,7 @@ import (
 
 // operation is a request about the server (toolhost §4.3 step 4). blocked: the reply comes later.
 type operation struct {
+	row    int          // of the meter, behind those of the tools
 	names  *jsonx.Names // its own members, none of which may be repeated (toolhost §2.4)
 	handle func(c *call, line, out []byte) (_ []byte, blocked bool)
 	run    func(ctx context.Context, c *call) // off the loop: it makes c.reply
@@ -19,15 +20,15 @@ type operation struct {
 const maxOwnNames = 4
 
 var operations = map[string]*operation{
-	"_health":      {handle: (*call).health},
-	"_stats":       {handle: (*call).stats},
-	"_auth":        {handle: (*call).auth, names: jsonx.NewNames("token")},
-	"_tools.list":  {handle: (*call).listTools},
-	"_lease.issue": {handle: (*call).issueLease, names: jsonx.NewNames("tool_aid", "tier", "ttl_ms", "_operator_token")},
-	"_lease.gc":    {handle: (*call).collectLeases, names: jsonx.NewNames("_operator_token")},
-	"_run.open":    {handle: (*call).openRun},
-	"_run.select":  {handle: (*call).selectInRun, run: runSelect},
-	"_run.close":   {handle: (*call).closeRun},
+	"_health":      {row: 0, handle: (*call).health},
+	"_stats":       {row: 1, handle: (*call).stats},
+	"_auth":        {row: 2, handle: (*call).auth, names: jsonx.NewNames("token")},
+	"_tools.list":  {row: 3, handle: (*call).listTools},
+	"_lease.issue": {row: 4, handle: (*call).issueLease, names: jsonx.NewNames("tool_aid", "tier", "ttl_ms", "_operator_token")},
+	"_lease.gc":    {row: 5, handle: (*call).collectLeases, names: jsonx.NewNames("_operator_token")},
+	"_run.open":    {row: 6, handle: (*call).openRun},
+	"_run.select":  {row: 7, handle: (*call).selectInRun, run: runSelect},
+	"_run.close":   {row: 8, handle: (*call).closeRun},
 }
 
 func openToAll(aid []byte) bool { return string(aid) == "_health" || string(aid) == "_auth" }
@@ -42,7 +43,7 @@ func (c *call) operate(op *operation, line, out []byte) (_ []byte, blocked bool)
 			return appendFaultAbout(out, "duplicate key: ", []byte(op.names.Name(which)), c.id), false
 		}
 	}
-	c.op = op
+	c.op, c.row = op, c.srv.cfg.Registry.len()+op.row
 	return op.handle(c, line, out)
 }
 

@@ -9,6 +9,7 @@ import (
 	"trunkline/codec/ndjson"
 	"trunkline/engine/idem"
 	"trunkline/engine/link"
+	"trunkline/engine/obs"
 	"trunkline/handlers/toolhost/dsstate"
 	"trunkline/handlers/toolhost/selector"
 )
@@ -61,6 +62,9 @@ type session struct {
 	observed bool         // an event has a subscriber in this turn: toolFinished
 	last     *Entry       // the tool found before: callers tend to ask for one again
 	tally    tally        // of this turn
+	answered obs.Pending  // of this turn
+	came     int64        // when the turn's lines were read, by the owner's clock
+	waitFrom int64        // when the line that waits came; 0: none does
 
 	mu    sync.Mutex
 	ready *call        // off the loop, with its reply
@@ -78,13 +82,14 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	if s.blocked {
 		return 0, out, link.Blocked
 	}
-	s.now, s.observed, s.keyNow = s.srv.now(now), s.srv.hasSubscriber(toolFinished), 0
+	s.now, s.observed, s.keyNow, s.came = s.srv.now(now), s.srv.hasSubscriber(toolFinished), 0, now.Mono
 	start := len(out)
 	used, out, v = s.feed(in, out)
 	if !s.authed {
 		s.said += len(out) - start
 	}
 	s.tally.flush(s)
+	s.left()
 	if c := s.spare; c != nil {
 		s.spare = nil
 		s.srv.putCall(c)
@@ -111,6 +116,7 @@ func (s *session) feed(in, out []byte) (used int, outAfter []byte, v link.Verdic
 		case ndjson.TooLong:
 			used += n
 			out = appendFault(out, s.longLine(), requestID{})
+			s.answered.Add(s.srv.invalid, s.came, 1, 1)
 			if s.via != Stdin {
 				return used, out, link.Close
 			}
@@ -171,10 +177,19 @@ func (s *session) longLine() string {
 // serve answers one line, or has it answered: blocked means that the reply comes later.
 func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
 	c, start := s.takeCall(), len(out)
+	if c.row, c.came = s.srv.invalid, s.came; s.waitFrom != 0 {
+		c.came, s.waitFrom = s.waitFrom, 0
+	}
 	out, blocked = c.serve(line, out)
 	s.answer, s.blocked = nil, blocked
 	if len(out)-start > maxReply { // what it repeats of the request made it so long (toolhost §3.4)
 		out = appendFault(out[:start], errTooLarge, c.id)
+	}
+	switch {
+	case !blocked:
+		s.answered.Add(c.row, c.came, 1, failed(out[start:]))
+	case s.waits:
+		s.waitFrom = c.came
 	}
 	if !blocked || s.waits {
 		c.next()
@@ -218,6 +233,7 @@ func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	if c.entry = s.find(c.req.aid); c.entry == nil {
 		return appendFaultAbout(out, "tool not found: ", jsonx.Clip(c.req.aid, maxAID), c.id), false
 	}
+	c.row = c.entry.index
 	if fault := c.req.read(&s.state); fault != "" {
 		return appendFault(out, fault, c.id), false
 	}
@@ -300,6 +316,8 @@ func (s *session) Pump(out []byte, _ int, now link.Instant) (outAfter []byte, mo
 	}
 	if c != nil {
 		out = append(out, c.reply...)
+		s.answered.Add(c.row, c.came, 1, failed(c.reply))
+		s.left()
 		if c.keep {
 			s.state = c.after.Clone()
 			s.room.Share()

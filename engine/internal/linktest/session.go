@@ -237,3 +237,10 @@ func (s *Session) ClosedTimes() int {
 	defer s.mu.Unlock()
 	return s.closed
 }
+
+// Report implements link.Reporter.
+func (s *Session) Report() (inFlight, streams int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int64(s.pending), int64(s.streams)
+}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"trunkline/engine/obs"
 	"trunkline/handlers/exacta"
 	"trunkline/handlers/internal/conns"
 )
@@ -61,6 +62,11 @@ func (s *Server) Serve(ln net.Listener) error {
 		return fmt.Errorf("cannot serve WebSockets: %w", err)
 	}
 	return nil
+}
+
+// Connections appends a row for each open WebSocket.
+func (s *Server) Connections(dst []obs.Connection) []obs.Connection {
+	return s.sockets.host.Connections(dst)
 }
 
 // Refused returns how many WebSockets were turned away: over the limit, of another origin, or

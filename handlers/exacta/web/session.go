@@ -14,6 +14,14 @@ func (s *session) EOF(now link.Instant) {
 	s.Session.EOF(now)
 }
 
+// Report implements link.Reporter.
+func (s *session) Report() (inFlight, streams int64) {
+	if r, ok := s.Session.(link.Reporter); ok {
+		return r.Report()
+	}
+	return 0, 0
+}
+
 // Load implements link.Session. A WebSocket whose peer has ended takes no more answers: what was
 // asked for goes on without it (exacta §2.6).
 func (s *session) Load() link.Load {

@@ -16,6 +16,7 @@ import (
 // config is what the WebSockets of one path need.
 type config struct {
 	rules
+	name           string      // what the names of connections begin with
 	open           link.Opener // makes the session of a connection
 	limits         link.Limits
 	messageBytes   int // of one message at most
@@ -36,6 +37,7 @@ func configOf(srv *exacta.Server, carrier exacta.Carrier, path string) config {
 	c := srv.Config()
 	return config{
 		rules:          rules{path: path, origins: c.WSOrigins},
+		name:           "exacta-" + carrier.String(),
 		open:           func(p *link.Port) link.Session { return srv.Open(p, carrier, nil) },
 		limits:         srv.SocketLimits(),
 		messageBytes:   c.MaxMessageBytes,
@@ -63,6 +65,8 @@ func newSockets(c config) *sockets {
 	s := &sockets{cfg: c, conns: make(map[*conn]struct{})}
 	s.frames.New = func() any { return new([]byte) }
 	s.host = stream.NewHost(stream.Config{
+		Protocol:       "exacta",
+		Name:           c.name,
 		MaxConnections: c.maxConnections,
 		Logger:         c.log,
 		Limits:         c.limits,
@@ -110,6 +114,9 @@ func (s *sockets) serve(c *conn, remote string) {
 		c.below.cut()
 	}
 	err := s.host.ServeSession(c, remote, func(p *link.Port) link.Session {
+		l := p.Listener()
+		l.Addr = c.below.LocalAddr().String()
+		p.From(&l)
 		return &session{Session: s.cfg.open(p)}
 	})
 	s.cfg.log.Debug("WebSocket ends", "remote", remote, "err", err)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 
+	"trunkline/engine/obs"
 	"trunkline/handlers/exacta"
 )
 
@@ -57,6 +58,11 @@ func NewViewer(srv *exacta.Server) *Viewer {
 	v.mux.HandleFunc(viewerPath+"projects", v.list)
 	v.mux.Handle(viewerPath+"ws", v.sockets)
 	return v
+}
+
+// Connections appends a row for each open WebSocket.
+func (v *Viewer) Connections(dst []obs.Connection) []obs.Connection {
+	return v.sockets.host.Connections(dst)
 }
 
 // ServeHTTP implements http.Handler.

@@ -13,6 +13,8 @@ import (
 // ones wait in the system's backlog until a connection closes.
 type Listener struct {
 	net.Listener
+	book   *Book
+	addr   string
 	slots  chan struct{}
 	closed chan struct{}
 	once   sync.Once
@@ -21,6 +23,13 @@ type Listener struct {
 // Limit returns ln with a bound: at most so many connections are open at once.
 func Limit(ln net.Listener, most int) *Listener {
 	return &Listener{Listener: ln, slots: make(chan struct{}, most), closed: make(chan struct{})}
+}
+
+// Limit is the function Limit for a listener whose connections the book lists.
+func (b *Book) Limit(ln net.Listener, most int) *Listener {
+	l := Limit(ln, most)
+	l.book, l.addr = b, ln.Addr().String()
+	return l
 }
 
 // Accept waits for a free slot, then for a connection, which is a *Conn.
@@ -35,7 +44,11 @@ func (l *Listener) Accept() (net.Conn, error) {
 		<-l.slots
 		return nil, err
 	}
-	return &Conn{Conn: c, slots: l.slots}, nil
+	conn := &Conn{Conn: c, slots: l.slots}
+	if l.book != nil {
+		l.book.enter(conn, l.addr)
+	}
+	return conn, nil
 }
 
 // Open returns how many connections are open.
@@ -52,12 +65,16 @@ type Conn struct {
 	net.Conn
 	slots <-chan struct{}
 	once  sync.Once
+	entry // what a book shows of it
 }
 
 // Close closes the connection; the slot is free afterwards, so that the bound counts open sockets.
 func (c *Conn) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(func() { <-c.slots })
+	c.once.Do(func() {
+		<-c.slots
+		c.leave(c)
+	})
 	return err
 }
 
@@ -78,6 +95,7 @@ const (
 // Linger ends the sending direction and reads on until the peer closes, or for a bounded time:
 // closing with unread bytes would reset the connection and destroy the last reply.
 func (c *Conn) Linger() {
+	c.lingers.Store(true)
 	_ = c.CloseWrite()
 	if c.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
 		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"trunkline/engine/link"
+	"trunkline/engine/obs"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
@@ -54,7 +55,9 @@ type Config struct {
 	Lookup func(name []byte) *method.Row
 	// NewRequestID appends an identifier for a request that the client did not name.
 	NewRequestID func(dst []byte) []byte
-	Logger       *slog.Logger
+	// Meter gets the latencies; nil: they are not kept.
+	Meter  *obs.Meter
+	Logger *slog.Logger
 }
 
 // Server is what all sessions share. Its methods may be called from any goroutine.
@@ -72,6 +75,9 @@ type Counts struct {
 
 // New returns a server.
 func New(cfg Config) *Server {
+	if cfg.Meter == nil {
+		cfg.Meter = method.NewMeter(nil)
+	}
 	return &Server{cfg: cfg, budget: link.NewBudget(unfinished), away: make(chan struct{}, maxAway)}
 }
 

@@ -9,6 +9,7 @@ import (
 	"trunkline/codec/jsonx"
 	"trunkline/codec/ndjson"
 	"trunkline/engine/link"
+	"trunkline/engine/obs"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
@@ -35,10 +36,14 @@ type session struct {
 	undecoded int // lines in a row
 	waiting   int // replies that are held
 	held      link.Deferral
-	seen      uint64 // index of the last change that the replies show
-	away      bool   // a call runs off the loop
-	again     bool   // its line is read again when it is back
-	verified  *away  // what came back for the auth line that is read again
+	answered  obs.Pending // requests whose replies have not left
+	row       int         // of the meter, for the request at hand
+	failed    int64       // its reply is a fault
+	came      int64       // when the line came that is away
+	seen      uint64      // index of the last change that the replies show
+	away      bool        // a call runs off the loop
+	again     bool        // its line is read again when it is back
+	verified  *away       // what came back for the auth line that is read again
 	draining  bool
 	eof       bool
 	closing   bool // after the replies at hand
@@ -78,6 +83,7 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	start := len(out)
 	used, out, v = s.feed(in, out, now)
 	out = s.hold(out, start)
+	s.left()
 	if v == link.Close && s.held.Len() > 0 && len(in) > 0 {
 		s.closing = true // a byte stays unread, so that the owner asks again
 		return min(used, len(in)-1), out, link.Blocked
@@ -94,7 +100,22 @@ func (s *session) release(out []byte) []byte {
 	if s.held.Len() == 0 {
 		s.waiting = 0
 	}
+	s.left()
 	return out
+}
+
+// left takes the time of the replies that have left, unless the journal holds them.
+func (s *session) left() {
+	if s.held.Len() == 0 && !s.answered.Empty() {
+		s.answered.Record(s.srv.cfg.Meter, link.Mono(), s.port)
+	}
+}
+
+// count notes that the request at hand, which came at that time, has its reply.
+func (s *session) count(came int64) {
+	s.srv.counts.Requests.Add(1)
+	s.waiting++
+	s.answered.Add(s.row, came, 1, s.failed)
 }
 
 // hold holds back the replies behind start until what they show is durable.
@@ -115,21 +136,29 @@ func (s *session) feed(in, out []byte, now link.Instant) (used int, _ []byte, v 
 			return used, out, link.More
 		case ndjson.TooLong:
 			s.req, s.requestID = request{}, s.requestID[:0]
+			s.answered.Add(method.AsideInvalid.Number(), now.Mono, 1, 1)
 			return used + n, s.refuse(out, &method.Fault{Condition: method.Invalid, Message: "the line is too long"}), link.Close
 		}
 		if len(line) == 0 {
 			used += n
 			continue
 		}
+		came := now.Mono
+		if s.verified != nil {
+			came = s.came // the line that is read again
+		}
+		s.row, s.failed = method.AsideInvalid.Number(), 0
 		out = s.serve(line, out, now)
+		if s.away {
+			s.came = came
+		}
 		if s.away && s.again {
 			return used, out, link.Blocked
 		}
 		if used += n; s.away {
 			return used, out, link.Blocked
 		}
-		s.srv.counts.Requests.Add(1)
-		if s.waiting++; s.closing {
+		if s.count(came); s.closing {
 			return used, out, link.Close
 		}
 	}
@@ -171,12 +200,14 @@ func (s *session) serve(line, out []byte, now link.Instant) []byte {
 	case f != nil:
 		return s.refuse(out, f)
 	case string(name) == "auth":
+		s.row = method.AsideAuth.Number()
 		return s.auth(out, line)
 	case !s.authorized(now):
 		return s.reject(out, caller, authOperation, &method.Fault{Condition: method.Unauthorized, Message: "the token is not valid any more", Details: s.void})
 	case s.draining:
 		return s.refuse(out, &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"})
 	case string(name) == "ping":
+		s.row = method.AsidePing.Number()
 		return append(appendHead(out, &s.req, "true"), ",\"result\":{}}\n"...)
 	}
 	row := s.srv.cfg.Lookup(name)
@@ -197,6 +228,7 @@ func reason(text string) []byte { return jsonx.Build(nil).Text("reason", text).E
 
 // call runs a method, on the loop if it need not wait.
 func (s *session) call(out, line []byte, row *method.Row, params []byte, caller *method.Caller) []byte {
+	s.row = row.Number()
 	caller.Claims, caller.NoWait, caller.Checked, caller.Seen = s.claims, true, true, s.seen
 	start := len(out)
 	out = append(appendHead(out, &s.req, "true"), `,"result":`...)
@@ -240,6 +272,7 @@ func (s *session) unauthorized(out []byte, f *method.Fault) []byte {
 // refuse answers the request at hand with a fault.
 func (s *session) refuse(out []byte, f *method.Fault) []byte {
 	s.srv.counts.Faults.Add(1)
+	s.failed = 1
 	s.nameRequest()
 	return appendFault(out, &s.req, f, s.requestID)
 }
@@ -344,10 +377,12 @@ func (s *session) Pump(out []byte, _ int, _ link.Instant) (outAfter []byte, more
 	}
 	s.req, s.requestID = a.req, a.caller.RequestID
 	start := len(out)
-	s.waiting++
-	s.srv.counts.Requests.Add(1)
+	s.row, s.failed = a.row.Number(), 0
 	out = s.finish(append(out, a.out...), start, &a.outcome, &a.caller, a.row)
-	return s.hold(out, start), false
+	s.count(s.came)
+	out = s.hold(out, start)
+	s.left()
+	return out, false
 }
 
 // authed answers an auth line.
@@ -398,7 +433,17 @@ func (s *session) Load() link.Load {
 	return link.Load{Busy: busy, Done: (s.eof || s.draining) && !busy, Until: s.until}
 }
 
+// Report implements link.Reporter.
+func (s *session) Report() (inFlight, streams int64) {
+	inFlight = s.answered.Len()
+	if s.away {
+		inFlight++
+	}
+	return inFlight, 0
+}
+
 // Closed implements link.Session. A call that runs goes on.
 func (s *session) Closed() {
+	s.answered.Record(s.srv.cfg.Meter, link.Mono(), s.port)
 	s.srv.counts.Sessions.Add(-1)
 }

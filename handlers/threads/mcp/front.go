@@ -53,10 +53,12 @@ func (x *exchange) front(w http.ResponseWriter, r *http.Request) bool {
 			return true
 		}
 	case unoffered:
+		x.refused = true
 		x.out = appendNotFound(x.out[:0], &x.m)
 		x.reply(w, http.StatusNotFound)
 		return true
 	case trailing:
+		x.refused = true
 		http.Error(w, "malformed payload: there is something behind the message", http.StatusBadRequest)
 		return true
 	}

@@ -10,6 +10,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"trunkline/engine/link"
+	"trunkline/engine/obs"
+	"trunkline/handlers/internal/conns"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
@@ -65,6 +68,8 @@ type Config struct {
 	Draining func() bool
 	// Now is the clock of answers and of the limit; nil: time.Now.
 	Now func() time.Time
+	// Meter gets the latencies; nil: they are not kept.
+	Meter *obs.Meter
 	// Logger gets the panics of calls; nil: no lines.
 	Logger *slog.Logger
 }
@@ -87,6 +92,9 @@ func New(cfg Config) *Handler {
 	}
 	if cfg.Count == nil {
 		cfg.Count = func(method.Condition) {}
+	}
+	if cfg.Meter == nil {
+		cfg.Meter = method.NewMeter(nil)
 	}
 	if cfg.Pending == nil {
 		cfg.Pending = method.NewBudget(0)
@@ -127,7 +135,12 @@ type exchange struct {
 	caller method.Caller
 	m      message
 
+	peer  obs.Peer
+	began int64 // ns of link.Mono
+
 	turn    sync.Mutex // of the calls of a batch
+	called  bool       // a tool
+	refused bool       // the request as a whole
 	results int        // bytes of their results
 
 	pending int  // its part of Config.Pending
@@ -158,6 +171,7 @@ type exchangeKey struct{}
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := h.exchanges.Get().(*exchange)
+	x.peer, x.began = conns.Peer(r.Context())
 	if given := w.Header()["X-Request-Id"]; len(given) == 1 {
 		x.id = append(x.id[:0], given[0]...)
 	} else {
@@ -167,6 +181,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.caller.RequestID = x.id
 	if h.share(w.Header(), r) {
 		w.WriteHeader(http.StatusNoContent)
+		x.answered()
 		h.give(x)
 		return
 	}
@@ -177,9 +192,20 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case x.front(w, r):
 	default:
 		h.serveSDK(w, r, x)
+		x.answered()
 		return // x is not used again: calls of the SDK may go on
 	}
+	x.answered()
 	h.give(x)
+}
+
+// answered counts a request that called no tool.
+func (x *exchange) answered() {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	if !x.called {
+		x.h.cfg.Meter.Record(method.AsideEndpoint.Number(), link.Mono()-x.began, 1, method.Failed(x.refused), x.peer)
+	}
 }
 
 // serveSDK lets the SDK answer.
@@ -231,6 +257,7 @@ func (x *exchange) admit(r *http.Request) *method.Fault {
 // refuse answers with the error envelope of f.
 func (x *exchange) refuse(w http.ResponseWriter, f *method.Fault) {
 	status, head := f.Condition.Codes().Status, w.Header()
+	x.refused = true
 	x.h.cfg.Count(f.Condition)
 	switch status {
 	case http.StatusUnauthorized:
@@ -266,6 +293,12 @@ func (w *watch) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // call runs a method. It appends the result to dst, or the error envelope, and then failed is set.
 func (x *exchange) call(dst []byte, row *method.Row, args []byte) (text []byte, failed bool) {
 	h, start := x.h, len(dst)
+	x.turn.Lock()
+	x.called = true
+	x.turn.Unlock()
+	defer func() {
+		h.cfg.Meter.Record(row.Number(), link.Mono()-x.began, 1, method.Failed(failed), x.peer)
+	}()
 	defer func() {
 		if p := recover(); p != nil {
 			h.cfg.Logger.Error("a tool call panicked", "method", row.Name, "panic", p, "stack", string(debug.Stack()))

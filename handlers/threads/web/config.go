@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"trunkline/engine/obs"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
@@ -88,6 +89,8 @@ type Config struct {
 	// Audit and Jobs answer /v1/audit and /v1/trigger_jobs. Where they are nil, there is nothing.
 	Audit, Jobs Extension
 	Limits      Limits
+	// Meter gets the latencies; nil: they are not kept.
+	Meter *obs.Meter
 	// Now is the clock of answers and of the limit of failed authentications; nil: time.Now.
 	Now func() time.Time
 	// Logger gets a line for each request: refusals at level info, the rest at level debug. nil: no

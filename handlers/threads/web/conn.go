@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"net"
 	"sync/atomic"
 	"time"
@@ -14,13 +13,6 @@ type conn struct {
 	*conns.Conn
 	s       *Server
 	lingers atomic.Bool // the peer may still be sending
-}
-
-// connKey is where a request's context has its conn.
-type connKey struct{}
-
-func withConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
 }
 
 // Close closes the connection once the peer has seen the last answer. A second Close does not wait.
@@ -38,7 +30,7 @@ type listener struct {
 }
 
 func (s *Server) listen(ln net.Listener) listener {
-	return listener{conns.Limit(ln, s.limits.Connections), s}
+	return listener{s.book.Limit(ln, s.limits.Connections), s}
 }
 
 // Accept waits for a free slot, then for a connection.

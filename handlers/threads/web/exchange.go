@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"trunkline/engine/link"
+	"trunkline/engine/obs"
 	"trunkline/handlers/internal/conns"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
@@ -24,8 +26,9 @@ type exchange struct {
 	route  *route
 	path   string // raw
 	caller method.Caller
-	begun  time.Time
-	status int // of the answer; 0 before it
+	peer   obs.Peer
+	began  int64 // ns of link.Mono
+	status int   // of the answer; 0 before it
 
 	bodyRead bool // the body has come to its end
 	abort    bool // what is left on the connection must not be read as a request
@@ -40,7 +43,8 @@ type exchange struct {
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	x := s.exchanges.Get().(*exchange)
 	path := pathOf(r.RequestURI)
-	*x = exchange{s: s, w: w, r: r, path: path, route: s.routeOf(path), begun: time.Now(), id: x.id, in: x.in, out: x.out}
+	peer, began := conns.Peer(r.Context())
+	*x = exchange{s: s, w: w, r: r, path: path, route: s.routeOf(path), peer: peer, began: began, id: x.id, in: x.in, out: x.out}
 	x.identify()
 	x.caller.Dialect = dialectOf(r.Header[headDialect], x.route.dialect)
 	x.run()
@@ -263,8 +267,11 @@ func (x *exchange) recoverPanic() {
 // account counts the answer and logs it. Refusals for a time, of which there may be many, are
 // logged as little as successes.
 func (x *exchange) account() {
-	took := time.Since(x.begun)
+	took := time.Duration(link.Mono() - x.began)
 	x.s.metrics.count(x.route.label, x.r.Method, x.status, took)
+	if x.route.operation != mcpOperation { // the handler of MCP knows which methods are called
+		x.s.cfg.Meter.Record(x.route.meterRow(), int64(took), 1, method.Failed(x.status >= http.StatusBadRequest), x.peer)
+	}
 	level := slog.LevelDebug
 	if x.status >= http.StatusBadRequest && x.status != http.StatusTooManyRequests {
 		level = slog.LevelInfo

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
+	"trunkline/handlers/internal/conns"
 	"trunkline/handlers/threads/method"
 )
 
@@ -100,7 +101,7 @@ func (x *exchange) hangUp() {
 
 // linger lets the connection close slowly.
 func (x *exchange) linger() {
-	if c, ok := x.r.Context().Value(connKey{}).(*conn); ok {
+	if c, ok := conns.Of(x.r.Context()).(*conn); ok {
 		c.lingers.Store(true)
 	}
 }

@@ -84,6 +84,17 @@ func (s *Server) addRoutes() {
 	}
 }
 
+// meterRow returns the row of the meter that counts requests for the route.
+func (r *route) meterRow() int {
+	switch {
+	case r.row != nil:
+		return r.row.Number()
+	case r == &nowhere[method.Spec] || r == &nowhere[method.Legacy]:
+		return method.AsideInvalid.Number()
+	}
+	return method.AsideOther.Number()
+}
+
 // routeOf returns the route of a raw path. The comparison is exact.
 func (s *Server) routeOf(path string) *route {
 	if r := s.routes[path]; r != nil {

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/engine/obs"
+	"trunkline/handlers/internal/conns"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
@@ -25,6 +27,7 @@ type Server struct {
 	challenge []string // the value of WWW-Authenticate
 	exchanges sync.Pool
 	metrics   metrics
+	book      *conns.Book
 
 	draining atomic.Bool
 	stopped  atomic.Bool // connections are closed without lingering
@@ -38,13 +41,16 @@ func New(cfg Config) *Server {
 	if cfg.Peers == nil {
 		cfg.Peers = token.NewPeers(0)
 	}
+	if cfg.Meter == nil {
+		cfg.Meter = method.NewMeter(nil)
+	}
 	if cfg.Pending == nil {
 		cfg.Pending = method.NewBudget(0)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{cfg: cfg, limits: cfg.Limits.withDefaults(), challenge: []string{`Bearer error="invalid_token"`}}
+	s := &Server{cfg: cfg, limits: cfg.Limits.withDefaults(), challenge: []string{`Bearer error="invalid_token"`}, book: conns.NewBook("threads", "threads-http")}
 	if cfg.ResourceMetadata != "" {
 		s.challenge[0] += `, resource_metadata="` + cfg.ResourceMetadata + `"`
 	}
@@ -61,10 +67,13 @@ func New(cfg Config) *Server {
 		IdleTimeout:                  s.limits.IdleTimeout,
 		MaxHeaderBytes:               s.limits.HeaderBytes,
 		ErrorLog:                     slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
-		ConnContext:                  withConn,
+		ConnContext:                  conns.With,
 	}
 	return s
 }
+
+// Connections appends a row for each open connection.
+func (s *Server) Connections(dst []obs.Connection) []obs.Connection { return s.book.Connections(dst) }
 
 // Serve accepts on ln, which may be a TLS listener without HTTP/2, until Shutdown, and then returns
 // nil, else why it stopped. It closes ln.

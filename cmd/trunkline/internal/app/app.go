@@ -59,6 +59,7 @@ type Options struct {
 
 	openStore func(embedded.Config) (diskStore, error) // nil: embedded.Open; for tests
 	files     *stream.Files                            // of all connections; nil: they are not counted
+	recorder  *obs.Recorder                            // of latencies; nil: they are not kept
 }
 
 // server is one running instance.
@@ -126,6 +127,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	}
 	s := &server{cfg: cfg, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1)}
 	o.files = stream.NewFiles()
+	o.recorder = obs.NewRecorder(cfg.Admin.SlowThreshold, cfg.Admin.SlowEntries)
 	if s.kernel, err = openEndpoint(cfg, o, reg); err != nil {
 		return nil, err
 	}
@@ -155,6 +157,9 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if s.exacta, err = openProjects(&cfg.Exacta, o, reg); err != nil {
 		return nil, err
 	}
+	if err = s.registerLatency(reg, o.recorder); err != nil {
+		return nil, err
+	}
 	if cfg.Admin.ListenAddr == "" {
 		return s, nil
 	}
@@ -162,7 +167,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		Addr: cfg.Admin.ListenAddr, InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
 		Live: s.kernel.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
 		Recovery: s.kernel.store.recovery, Store: func() ops.Store { return s.kernel.store.view(time.Now()) },
-		Projects: s.exacta.view(),
+		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections,
 	})
 	if err != nil {
 		return nil, err

@@ -124,6 +124,7 @@ func (e *endpoint) abort() {
 
 func reactorConfig(k *config.Kernel, svc *ipc.Service, o Options) reactor.Config {
 	return reactor.Config{Loops: k.Loops, Config: stream.Config{
+		Protocol:       "ipc",
 		MaxConnections: k.MaxConnections,
 		Limits:         limits(k),
 		Open:           svc.Open,
@@ -156,7 +157,7 @@ func serviceConfig(cfg *config.Config, o Options) ipc.Config {
 		*d = max(*d, time.Nanosecond)
 	}
 	c.SmallPages = !cfg.Kernel.HugePages
-	c.Version, c.Logger = o.Build.Version, o.Logger
+	c.Version, c.Logger, c.Recorder = o.Build.Version, o.Logger, o.recorder
 	c.Journaled = cfg.Store.Mode != config.StoreMemory
 	c.IdempotencyTTL = cfg.Toolhost.IdempotencyTTL
 	c.SnapshotBytes, c.SnapshotInterval = cfg.Store.SnapshotBytes, cfg.Store.SnapshotInterval

@@ -39,7 +39,7 @@ func openProjects(c *config.Exacta, o Options, reg *obs.Registry) (_ *projectEnd
 	if err != nil {
 		return nil, err
 	}
-	ec.Logger, ec.Version = o.Logger, o.Build.Version
+	ec.Logger, ec.Version, ec.Recorder = o.Logger, o.Build.Version, o.recorder
 	e := &projectEndpoint{cfg: c, srv: exacta.New(ec)}
 	defer func() {
 		if err != nil {
@@ -69,7 +69,7 @@ func (e *projectEndpoint) openLines(o Options) (err error) {
 	if e.bound, err = listenAll(&c.Access); err != nil {
 		return err
 	}
-	e.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{MaxConnections: c.MaxConnections, Files: o.files,
+	e.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{Protocol: "exacta", MaxConnections: c.MaxConnections, Files: o.files,
 		Limits: e.srv.SocketLimits(), Open: e.srv.OpenSocket, Refuse: e.srv.AppendRefused, Logger: o.Logger}})
 	if err != nil {
 		return fmt.Errorf("cannot start the event loops of projects: %w", err)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"trunkline/handlers/ops"
 )
 
 // TestProjectsOverWebSocket: a client opens a project, the admin listener shows it, its connection
@@ -69,6 +71,11 @@ func TestProjectsOverWebSocket(t *testing.T) {
 	viewer := dial(i.addr("admin"), "/exacta/ws")
 	ask(viewer, envelope+`"type":"subscribe","project_id":"`+opened.Result.ProjectID+`","after_stream_seq":0}`, `"stream_seq":1`)
 	ask(viewer, envelope+`"type":"request","command":"CloseProject","payload":{"project_id":"`+opened.Result.ProjectID+`"}}`, `"code":"CFG-002"`)
+	var l ops.Connections
+	i.load("/connections?protocol=exacta", &l)
+	if l.Total != 2 || l.Connections[0].ID != "exacta-viewer-1" || l.Connections[1].ID != "exacta-websocket-1" || l.Connections[1].Listener != i.addr("exacta websocket") {
+		t.Errorf("%+v", l)
+	}
 
 	ended := make(chan error, 2)
 	for _, c := range []*websocket.Conn{client, viewer} {

@@ -221,14 +221,11 @@ func (s *storage) register(reg *obs.Registry) error {
 	}
 	return errors.Join(
 		addMetrics(reg, storeMetrics, s.reading),
-		reg.AddHistogram("trunkline_store_write_seconds",
-			"Time that a group took to be written, with its sync in mode always.", func() (obs.Histogram, bool) {
-				log := s.log.Load()
-				if log == nil {
-					return obs.Histogram{}, false
+		reg.AddTimings("trunkline_store_write_seconds",
+			"Time that a group took to be written, with its sync in mode always.", nil, func(put obs.PutTiming) {
+				if s.log.Load() != nil {
+					put(s.meter.Timing(stepCommit))
 				}
-				st := log.Stats()
-				return writeSeconds(&st), true
 			}),
 	)
 }
@@ -240,19 +237,6 @@ func (s *storage) reading() *storeReading {
 		return nil
 	}
 	return &storeReading{Log: log, stats: log.Stats(), disk: w.Stats(), last: s.lastSnapshot(log)}
-}
-
-// writeSeconds adds up the buckets of the journal, each of which counts only what is not in the
-// ones before. The count comes from them too, for they are of one reading.
-func writeSeconds(st *journal.Stats) obs.Histogram {
-	h := obs.Histogram{Sum: st.LatencySum.Seconds(), Buckets: make(map[float64]uint64, journal.LatencyBuckets)}
-	for i, n := range st.Latency {
-		h.Count += n
-		if bound := journal.LatencyBound(i); bound > 0 {
-			h.Buckets[bound.Seconds()] = h.Count
-		}
-	}
-	return h
 }
 
 func oneIf(b bool) float64 {

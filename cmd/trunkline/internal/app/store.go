@@ -12,6 +12,7 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
+	"trunkline/engine/obs"
 	"trunkline/engine/store"
 	"trunkline/handlers/ipc"
 	"trunkline/handlers/ops"
@@ -30,6 +31,7 @@ type storage struct {
 	opener    func(embedded.Config) (diskStore, error)
 	patience  time.Duration // interruptGrace, but in tests
 
+	meter    *obs.Meter // as newStorageMeter
 	progress progress
 	store    atomic.Pointer[watched]     // once open
 	log      atomic.Pointer[journal.Log] // once open
@@ -72,7 +74,7 @@ func newStorage(c *config.Store, svc *ipc.Service, threads *threadState, o Optio
 	if err != nil {
 		return nil, err
 	}
-	s := &storage{cfg: c, mode: mode, recoverTo: o.RecoverTo, svc: svc, threads: threads, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace}
+	s := &storage{cfg: c, mode: mode, recoverTo: o.RecoverTo, svc: svc, threads: threads, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace, meter: newStorageMeter(o.recorder)}
 	if s.opener == nil {
 		s.opener = func(ec embedded.Config) (diskStore, error) { return embedded.Open(ec) }
 	}
@@ -94,7 +96,7 @@ func (s *storage) open() error {
 	}
 	w := &watched{diskStore: disk, stopped: &s.stopped}
 	log, err := journal.Open(w, journal.Config{
-		Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnFailure: s.fatal, Logger: s.logger,
+		Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnWritten: s.written, OnFailure: s.fatal, Logger: s.logger,
 	})
 	if err != nil {
 		_ = disk.Close()

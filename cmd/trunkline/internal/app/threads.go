@@ -99,10 +99,12 @@ type threadEndpoint struct {
 	draining atomic.Bool
 	devToken string // of --dev
 
-	cfg    *config.Config
-	logger *slog.Logger
-	jobs   *threads.Jobs
-	wakers wakers
+	meter    *obs.Meter
+	cfg      *config.Config
+	logger   *slog.Logger
+	recorder *obs.Recorder
+	jobs     *threads.Jobs
+	wakers   wakers
 }
 
 // errThreadsClosed is why agent threads are closed, for the banner.
@@ -111,7 +113,7 @@ const threadsClosed = "threads off: no key source (threads.jwks_url, threads.jwk
 // openThreads binds the listeners of agent threads; nil without a key source, or without addresses.
 func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready func() bool, o Options, reg *obs.Registry) (_ *threadEndpoint, err error) {
 	c := &cfg.Threads
-	t := &threadEndpoint{state: state, cfg: cfg, logger: o.Logger}
+	t := &threadEndpoint{state: state, cfg: cfg, logger: o.Logger, recorder: o.recorder, meter: method.NewMeter(o.recorder)}
 	if len(c.ListenAddr)+len(c.LinesAddr) == 0 || c.KeySources() == 0 && !cfg.Dev() {
 		return nil, nil
 	}
@@ -152,13 +154,13 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready
 	t.web = threadweb.New(threadweb.Config{
 		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, Peers: peers, Pending: pending, IDs: state.engine.AppendRequestID, Ready: ready, Metrics: contractMetrics(state.engine, t.jobs),
 		MCP: t.newMCP(c, issuers, peers, pending, o), Metadata: mcp.Metadata(c.PublicURL, issuers), ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers),
-		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: threadweb.Limits{Connections: c.MaxConnections}, Logger: o.Logger,
+		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: threadweb.Limits{Connections: c.MaxConnections}, Meter: t.meter, Logger: o.Logger,
 	})
 	t.lines = threadlines.New(threadlines.Config{
 		Dispatcher: t.service, Verifier: t.verifier, Peers: peers, Gate: svc.Gate(), Skew: c.ClockSkew.Seconds(), Lookup: method.Lookup,
-		NewRequestID: state.engine.AppendRequestID, Logger: o.Logger,
+		NewRequestID: state.engine.AppendRequestID, Meter: t.meter, Logger: o.Logger,
 	})
-	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{MaxConnections: c.MaxConnections, Files: o.files,
+	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{Protocol: "threads", MaxConnections: c.MaxConnections, Files: o.files,
 		Limits: t.lines.Limits(), Open: t.lines.Open, Refuse: t.lines.AppendRefusal, Logger: o.Logger}})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the event loops of agent threads: %w", err)
@@ -179,7 +181,7 @@ func (t *threadEndpoint) newMCP(c *config.Threads, issuers []string, peers *toke
 	return mcp.New(mcp.Config{
 		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, Peers: peers, Pending: pending, IDs: t.state.engine.AppendRequestID,
 		ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers), AllowedOrigins: c.MCPOrigins,
-		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute, Draining: t.draining.Load, Count: func(f method.Condition) { t.web.Count(f) }, Logger: o.Logger,
+		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute, Draining: t.draining.Load, Meter: t.meter, Count: func(f method.Condition) { t.web.Count(f) }, Logger: o.Logger,
 	})
 }
 

@@ -97,6 +97,9 @@ func TestThreadsOverMCP(t *testing.T) {
 			t.Errorf("the bridge ended with %v", err)
 		}
 	}
+	for name, errors := range map[string]int{"post_message": 0, "read_messages": 0, "get_thread": posts} {
+		i.awaitRow("threads "+name, uint64(posts), uint64(errors))
+	}
 
 	resp, err := (&http.Client{Transport: transport}).Get(base + "/.well-known/oauth-protected-resource")
 	if err != nil {

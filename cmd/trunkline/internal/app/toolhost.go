@@ -52,7 +52,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg
 	if err != nil {
 		return err
 	}
-	tc.Files = o.files
+	tc.Files, tc.Recorder = o.files, o.recorder
 	tc.Events, tc.EventsWanted = emitTo(svc.Bus()), svc.Bus().Wants
 	if tc.Keys = svc.Keys(); tc.Keys != nil {
 		tc.Journal = svc.Store() // outcomes outlive the server with everything else
@@ -67,7 +67,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg
 			return fmt.Errorf("cannot open toolhost.listen_addr = %q: it can be reached from other machines, and MACHINA_API_TOKEN is not set", b.addr)
 		}
 	}
-	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{MaxConnections: c.MaxConnections, Files: o.files, Limits: t.srv.SocketLimits(), Open: t.srv.OpenSocket,
+	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{Protocol: "toolhost", MaxConnections: c.MaxConnections, Files: o.files, Limits: t.srv.SocketLimits(), Open: t.srv.OpenSocket,
 		Refuse: toolhost.AppendRefusal, Logger: log}})
 	if err != nil {
 		return fmt.Errorf("cannot start the event loops of the tool server: %w", err)

@@ -78,6 +78,7 @@ func (w *wakers) open(t *threadEndpoint, sc *supervisor.Config) error {
 		return fmt.Errorf("cannot run commands for agents: %w", err)
 	}
 	sc.Deliver, sc.Run, sc.Acked, sc.Parallel = tmux.Deliver, w.runner.Run, t.jobs.Acked, c.WorkerMaxParallelJobs
+	timeWakes(sc, t.recorder)
 	return nil
 }
 

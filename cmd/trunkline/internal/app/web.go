@@ -24,9 +24,10 @@ const kindTLS = "tls"
 // bound is one open listener.
 type bound struct {
 	ln   net.Listener
-	addr string // as people write it: host:port with the real port, or unix:///path
-	kind string // tcp, tls or unix
-	open bool   // reachable by every client, allowed by insecure_bind
+	addr string      // as people write it: host:port with the real port, or unix:///path
+	kind string      // tcp, tls or unix
+	open bool        // reachable by every client, allowed by insecure_bind
+	tls  *tls.Config // nil without TLS
 }
 
 // listenAll opens the listeners of one section in order; the first that cannot be opened closes the
@@ -51,7 +52,7 @@ func listenAll(a *config.Access) (out []bound, err error) {
 			b.addr = l.String()
 		}
 		if l.TLS {
-			b.ln = tls.NewListener(ln, tlsConfig)
+			b.ln, b.tls = tls.NewListener(ln, tlsConfig), tlsConfig
 		}
 		out = append(out, b)
 	}
@@ -136,7 +137,7 @@ func openWeb(c *config.HTTP, o Options, reg *obs.Registry) (*web, error) {
 	}
 	engine := envelope.NewEngine(envelope.Options{Now: time.Now, NewID: envelope.RandomID, StageOrder: c.DefaultStageOrder})
 	hc := c.HTTPConfig
-	hc.Logger = o.Logger
+	hc.Logger, hc.Recorder = o.Logger, o.recorder
 	for i := range bs {
 		bs[i].ln = o.files.Listener(bs[i].ln, o.Logger)
 	}

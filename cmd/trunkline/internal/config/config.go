@@ -83,6 +83,9 @@ type Admin struct {
 	ListenAddr   string
 	InsecureBind bool
 	Pprof        bool
+	// SlowThreshold is 0 where there is no slow log. SlowEntries bounds it.
+	SlowThreshold time.Duration
+	SlowEntries   int
 }
 
 // Store holds what survives a restart, and how.

@@ -210,6 +210,8 @@ func TestDefaults(t *testing.T) {
 	f("admin.listen_addr", "127.0.0.1:50090")
 	f("admin.insecure_bind", false)
 	f("admin.pprof", false)
+	f("admin.slow_threshold_ms", 100)
+	f("admin.slow_entries", 512)
 	f("store.mode", "always")
 	f("store.dir", "trunkline-data")
 	f("store.snapshot_bytes", 67108864)
@@ -217,7 +219,7 @@ func TestDefaults(t *testing.T) {
 	f("store.backup_dir", "")
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 153; got != want {
+	if got, want := len(c.Rows()), 156; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -274,7 +276,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if s := c.Summary(); s != "1 from file "+path+", 152 from defaults" {
+	if s := c.Summary(); s != "1 from file "+path+", 155 from defaults" {
 		t.Errorf("Summary = %q", s)
 	}
 }

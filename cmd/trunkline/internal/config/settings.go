@@ -145,6 +145,10 @@ var otherSettings = []setting{
 		help: "allow an admin address beyond loopback, where everyone may read it"},
 	{key: "admin.pprof", def: false,
 		help: "serve profiles under /debug/pprof/ on the admin address"},
+	{key: "admin.slow_threshold_ms", def: 100, min: 0, max: maxToolMs,
+		help: "a request that took as long or longer is in the slow log; 0: none is"},
+	{key: "admin.slow_entries", def: 512, min: 1, max: maxSlowEntries,
+		help: "requests that the slow log keeps, the newest ones"},
 	{key: keyStoreMode, def: StoreAlways, oneOf: []string{StoreMemory, StoreInterval, StoreAlways},
 		help: "what survives a restart; memory: nothing, interval: all but two seconds of answers at a power loss, always: all that was answered"},
 	{key: "store.dir", def: "trunkline-data",
@@ -166,6 +170,9 @@ var otherSettings = []setting{
 func devDefaults() map[string]any {
 	return map[string]any{keyStoreMode: StoreMemory, "log.format": obs.FormatText, "admin.pprof": true}
 }
+
+// maxSlowEntries is the largest admin.slow_entries: some 20 MB.
+const maxSlowEntries = 100_000
 
 const keyStoreMode = "store.mode"
 

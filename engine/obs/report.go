@@ -1,0 +1,83 @@
+package obs
+
+import "time"
+
+// Latency is how long the requests of one method took: from the moment at which the bytes of a request were read to the
+// one at which its answer was given to the connection, a wait for the disk included. Quantiles are upper bounds of their
+// buckets. It is a row of /latency.
+type Latency struct {
+	// Protocol is "ipc", "http", "toolhost", "threads", "exacta" or "server" for a step of the server itself.
+	Protocol string `json:"protocol"`
+	// Method is the full name of a method, such as "kernel.GetProcess", or of a step, such as "store_commit".
+	Method     string  `json:"method"`
+	Count      uint64  `json:"count"`
+	Errors     uint64  `json:"errors"`
+	SumSeconds float64 `json:"sum_seconds"`
+	P50        float64 `json:"p50_seconds"`
+	P90        float64 `json:"p90_seconds"`
+	P99        float64 `json:"p99_seconds"`
+	P999       float64 `json:"p999_seconds"`
+}
+
+// Slow is a request that took longer than the threshold of the slow log. It is a row of /slowlog.
+type Slow struct {
+	ID       uint64    `json:"id"`
+	At       time.Time `json:"at"`
+	Protocol string    `json:"protocol"`
+	Method   string    `json:"method"`
+	Conn     string    `json:"conn"`
+	Peer     string    `json:"peer"`
+	Seconds  float64   `json:"seconds"`
+}
+
+// SlowLog is the body of /slowlog: newest first.
+type SlowLog struct {
+	ThresholdSeconds float64 `json:"threshold_seconds"`
+	Total            uint64  `json:"total"`
+	Entries          []Slow  `json:"entries"`
+}
+
+// Connection is an open connection. It is a row of /connections.
+type Connection struct {
+	// ID names the connection among all of the server, such as "ipc-12".
+	ID          string    `json:"id"`
+	Protocol    string    `json:"protocol"`
+	Listener    string    `json:"listener"`
+	Peer        string    `json:"peer"`
+	Opened      time.Time `json:"opened"`
+	AgeSeconds  float64   `json:"age_seconds"`
+	IdleSeconds float64   `json:"idle_seconds"`
+	BytesIn     int64     `json:"bytes_in"`
+	BytesOut    int64     `json:"bytes_out"`
+	// UnsentBytes wait for the peer to read.
+	UnsentBytes int64 `json:"unsent_bytes"`
+	// InFlight is how many requests have no answer yet, Streams how many streams are live.
+	InFlight int64 `json:"in_flight"`
+	Streams  int64 `json:"streams"`
+	// State is "open", "draining" or "lingering".
+	State string `json:"state"`
+}
+
+// Overview is the body of /overview: what a look at the whole server shows.
+type Overview struct {
+	At              time.Time        `json:"at"`
+	Version         string           `json:"version"`
+	UptimeSeconds   float64          `json:"uptime_seconds"`
+	Ready           bool             `json:"ready"`
+	Reasons         []string         `json:"reasons"`
+	Processes       map[string]int64 `json:"processes"` // by state
+	QueueDepth      int64            `json:"queue_depth"`
+	Sessions        int64            `json:"sessions"`
+	Connections     map[string]int64 `json:"connections"` // open ones, by protocol
+	BytesIn         int64            `json:"bytes_in"`
+	BytesOut        int64            `json:"bytes_out"`
+	EventsPublished int64            `json:"events_published"`
+	EventsDropped   int64            `json:"events_dropped"`
+	Subscribers     int64            `json:"subscribers"`
+	// Durable lag: records decided that are not as safe as the mode of the store.
+	StoreMode  string    `json:"store_mode"`
+	LagRecords uint64    `json:"lag_records"`
+	QueueBytes int64     `json:"queue_bytes"`
+	Refusing   bool      `json:"refusing"` // changes are refused: full, overloaded or stopped
+	Latencies  []Latency `json:"latencies"`
+}

@@ -1,0 +1,99 @@
+package obs
+
+import (
+	"math"
+	"sync/atomic"
+)
+
+// The buckets of a Timing are those of a native histogram of schema 2: four for each power of two,
+// bounded by powers of the fourth root of two, in seconds. What took no longer than shortest is in
+// the zero bucket, what took longer than 64 s in the last one.
+const (
+	schema      = 2
+	perPower    = 1 << schema
+	lowestPower = -20 // 2^-20 s are 954 ns
+	topPower    = 6   // 64 s
+	firstBound  = lowestPower * perPower
+	lastBound   = topPower * perPower
+	// numBuckets counts the zero bucket, those up to 64 s, and one for the rest.
+	numBuckets = 1 + lastBound - firstBound + 1
+)
+
+// The quarters of a power of two, as the bounds of client_golang have them.
+const (
+	quarter1 = 2 * 0.5946035575013605
+	quarter2 = 2 * 0.7071067811865475
+	quarter3 = 2 * 0.8408964152537144
+)
+
+// Timing counts how long something took: 106 buckets and a sum, 856 bytes however much is recorded.
+// The zero Timing is empty. Any goroutine may call its methods.
+type Timing struct {
+	buckets [numBuckets]atomic.Uint64
+	sum     atomic.Int64 // ns
+}
+
+// Record counts n that took ns nanoseconds each. Less than zero counts as zero. It does not
+// allocate.
+func (t *Timing) Record(ns, n int64) {
+	ns = max(ns, 0)
+	t.buckets[bucketOf(ns)].Add(uint64(n))
+	t.sum.Add(ns * n)
+}
+
+// bucketOf returns the index of the bucket for a duration.
+func bucketOf(ns int64) int {
+	bits := math.Float64bits(float64(ns) / 1e9)
+	i := (int(bits>>52) - 1023) * perPower // the bound at or below
+	switch m := math.Float64frombits(bits&(1<<52-1) | 1023<<52); {
+	case m > quarter3:
+		i += 4
+	case m > quarter2:
+		i += 3
+	case m > quarter1:
+		i += 2
+	case m > 1:
+		i++
+	}
+	return min(max(i-firstBound, 0), numBuckets-1)
+}
+
+// boundOf returns the upper bound of a bucket in seconds, inclusive. That of the last one is the
+// next bound above 64 s, which what it counts may exceed.
+func boundOf(i int) float64 { return math.Exp2(float64(i+firstBound) / perPower) }
+
+// reading is a Timing at one moment.
+type reading struct {
+	buckets [numBuckets]uint64
+	count   uint64
+	sum     float64 // seconds
+}
+
+// read reads the buckets one after the other; the count is theirs.
+func (t *Timing) read() *reading {
+	r := &reading{sum: float64(t.sum.Load()) / 1e9}
+	for i := range r.buckets {
+		r.buckets[i] = t.buckets[i].Load()
+		r.count += r.buckets[i]
+	}
+	return r
+}
+
+// quantile returns the upper bound of the bucket in which the share q of all ends.
+func (r *reading) quantile(q float64) float64 {
+	rank, seen := uint64(math.Ceil(q*float64(r.count))), uint64(0)
+	for i, n := range r.buckets {
+		if seen += n; seen >= rank && seen > 0 {
+			return boundOf(i)
+		}
+	}
+	return 0
+}
+
+// latency returns the row of a method.
+func (r *reading) latency(protocol, method string, errors uint64) Latency {
+	return Latency{
+		Protocol: protocol, Method: method, Count: r.count, Errors: errors, SumSeconds: r.sum,
+		P50: r.quantile(0.5), P90: r.quantile(0.9), P99: r.quantile(0.99), P999: r.quantile(0.999),
+	}
+}

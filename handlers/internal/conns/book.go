@@ -1,0 +1,153 @@
+package conns
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/engine/link"
+	"trunkline/engine/obs"
+)
+
+// Book lists the open connections of one HTTP server. Any goroutine may call its methods.
+type Book struct {
+	protocol, name string
+
+	mu   sync.Mutex
+	last uint64
+	open map[*Conn]struct{}
+}
+
+// NewBook returns a book whose connections have the protocol, and names that begin with name.
+func NewBook(protocol, name string) *Book {
+	return &Book{protocol: protocol, name: name, open: make(map[*Conn]struct{})}
+}
+
+// entry is what a book shows of a connection. Times are those of link.Mono.
+type entry struct {
+	book    *Book // nil: it is in none
+	id      uint64
+	addr    string // of the listener
+	opened  int64
+	in, out atomic.Int64
+	heard   atomic.Int64 // when bytes were read or written last
+	asked   atomic.Int64 // when the first byte of a request came that has no answer yet; 0: there is none
+	lingers atomic.Bool
+}
+
+func (b *Book) enter(c *Conn, addr string) {
+	c.book, c.addr, c.opened = b, addr, link.Mono()
+	c.heard.Store(c.opened)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last++
+	c.id = b.last
+	b.open[c] = struct{}{}
+}
+
+func (e *entry) leave(c *Conn) {
+	if e.book == nil {
+		return
+	}
+	e.book.mu.Lock()
+	defer e.book.mu.Unlock()
+	delete(e.book.open, c)
+}
+
+// Read counts what the peer sends.
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.book != nil {
+		now := link.Mono()
+		c.in.Add(int64(n))
+		c.heard.Store(now)
+		c.asked.CompareAndSwap(0, now)
+	}
+	return n, err
+}
+
+// Write counts what the peer is sent. It answers the request at hand.
+func (c *Conn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if n > 0 && c.book != nil {
+		c.out.Add(int64(n))
+		c.heard.Store(link.Mono())
+		c.asked.Store(0)
+	}
+	return n, err
+}
+
+// Name names the connection, such as "http-3".
+func (c *Conn) Name() string {
+	if c.book == nil {
+		return "conn"
+	}
+	return c.book.name + "-" + strconv.FormatUint(c.id, 10)
+}
+
+// Remote returns the address of the peer.
+func (c *Conn) Remote() string {
+	if s := c.RemoteAddr().String(); s != "" && s != "@" {
+		return s
+	}
+	return c.RemoteAddr().Network()
+}
+
+// Began returns when the first byte of the request at hand came, in nanoseconds of link.Mono; now
+// if it is not known, as for one that came together with the one before.
+func (c *Conn) Began() int64 {
+	if at := c.asked.Load(); at != 0 {
+		return at
+	}
+	return link.Mono()
+}
+
+// below returns c; a connection that embeds it has the method too.
+func (c *Conn) below() *Conn { return c }
+
+// key is where the context of a request has its connection.
+type key struct{}
+
+// With is for http.Server.ConnContext.
+func With(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, key{}, c) }
+
+// Of returns the connection that the context of a request has, nil without one.
+func Of(ctx context.Context) net.Conn {
+	c, _ := ctx.Value(key{}).(net.Conn)
+	return c
+}
+
+// Peer returns the connection of a request for a slow log, and when the request began.
+func Peer(ctx context.Context) (p obs.Peer, began int64) {
+	if c, ok := Of(ctx).(interface{ below() *Conn }); ok {
+		return c.below(), c.below().Began()
+	}
+	return nil, link.Mono()
+}
+
+// Connections appends a row for each open connection. What waits unsent is not known.
+func (b *Book) Connections(dst []obs.Connection) []obs.Connection {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, wall := link.Mono(), time.Now()
+	for c := range b.open {
+		age := time.Duration(now - c.opened)
+		row := obs.Connection{
+			ID: c.Name(), Protocol: b.protocol, Listener: c.addr, Peer: c.Remote(), State: "open",
+			Opened: wall.Add(-age).UTC(), AgeSeconds: age.Seconds(),
+			IdleSeconds: time.Duration(max(now-c.heard.Load(), 0)).Seconds(),
+			BytesIn:     c.in.Load(), BytesOut: c.out.Load(),
+		}
+		if c.asked.Load() != 0 {
+			row.InFlight = 1
+		}
+		if c.lingers.Load() {
+			row.State = "lingering"
+		}
+		dst = append(dst, row)
+	}
+	return dst
+}

@@ -1,0 +1,65 @@
+package conns
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBook follows one connection of an HTTP server through a request.
+func TestBook(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	book := NewBook("http", "web")
+	begun, release := make(chan bool), make(chan bool)
+	srv := &http.Server{ConnContext: With, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, began := Peer(r.Context())
+		if p.Name() != "web-1" || p.Remote() != r.RemoteAddr || began <= 0 {
+			t.Errorf("a request came from %s %s at %d", p.Name(), p.Remote(), began)
+		}
+		begun <- true
+		<-release
+		fmt.Fprint(w, "answer")
+	})}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(book.Limit(ln, 2)) }()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	_, _ = io.WriteString(c, request)
+	<-begun
+	row := book.Connections(nil)[0]
+	if row.ID != "web-1" || row.Protocol != "http" || row.Listener != ln.Addr().String() || row.Peer != c.LocalAddr().String() ||
+		row.BytesIn != int64(len(request)) || row.BytesOut != 0 || row.InFlight != 1 || row.State != "open" || row.AgeSeconds < row.IdleSeconds {
+		t.Errorf("%+v", row)
+	}
+	release <- true
+	reply := make([]byte, 4096)
+	n, _ := c.Read(reply)
+	if !strings.HasSuffix(string(reply[:n]), "answer") {
+		t.Fatalf("the reply is %q", reply[:n])
+	}
+	for row = book.Connections(nil)[0]; row.InFlight != 0; row = book.Connections(nil)[0] {
+		time.Sleep(time.Millisecond)
+	}
+	if row.BytesOut != int64(n) {
+		t.Errorf("%+v after %d bytes", row, n)
+	}
+	_ = c.Close()
+	_ = srv.Close()
+	<-served
+	if rows := book.Connections(nil); len(rows) != 0 {
+		t.Errorf("%+v are open after the end", rows)
+	}
+	if p, began := Peer(t.Context()); p != nil || began <= 0 {
+		t.Errorf("%v at %d without a connection", p, began)
+	}
+}

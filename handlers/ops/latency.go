@@ -1,0 +1,111 @@
+package ops
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"trunkline/engine/obs"
+)
+
+// How many rows of a list an answer has.
+const (
+	defaultRows = 100
+	maxRows     = 10_000
+)
+
+// Latencies is the body of /latency.
+type Latencies struct {
+	Latencies []obs.Latency `json:"latencies"`
+}
+
+// Connections is the body of /connections: Total counts those of the asked protocol, of which there
+// may be more than are listed.
+type Connections struct {
+	Total       int              `json:"total"`
+	Connections []obs.Connection `json:"connections"`
+}
+
+// problem is the body of a refusal.
+type problem struct {
+	Error string `json:"error"`
+}
+
+// addLatency adds the routes of what takes how long, for whom.
+func (c Config) addLatency(mux *http.ServeMux) {
+	if c.Latencies != nil {
+		mux.HandleFunc("/latency", func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, http.StatusOK, Latencies{c.Latencies()})
+		})
+	}
+	if c.Connections != nil {
+		mux.HandleFunc("/connections", c.connections)
+	}
+	if c.Slow != nil {
+		mux.HandleFunc("/slowlog", c.slowlog)
+	}
+}
+
+func (c Config) slowlog(w http.ResponseWriter, r *http.Request) {
+	limit, ok := limitOf(w, r)
+	if !ok {
+		return
+	}
+	l := c.Slow()
+	l.Entries = l.Entries[:min(len(l.Entries), limit)]
+	answer(w, http.StatusOK, l)
+}
+
+// orders are the values of sort for /connections. Sizes and times come with the largest first.
+var orders = map[string]func(a, b *obs.Connection) int{
+	"id": func(a, b *obs.Connection) int {
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+	},
+	"age":       func(a, b *obs.Connection) int { return cmp.Compare(b.AgeSeconds, a.AgeSeconds) },
+	"idle":      func(a, b *obs.Connection) int { return cmp.Compare(b.IdleSeconds, a.IdleSeconds) },
+	"bytes_in":  func(a, b *obs.Connection) int { return cmp.Compare(b.BytesIn, a.BytesIn) },
+	"bytes_out": func(a, b *obs.Connection) int { return cmp.Compare(b.BytesOut, a.BytesOut) },
+	"unsent":    func(a, b *obs.Connection) int { return cmp.Compare(b.UnsentBytes, a.UnsentBytes) },
+	"in_flight": func(a, b *obs.Connection) int { return cmp.Compare(b.InFlight, a.InFlight) },
+	"streams":   func(a, b *obs.Connection) int { return cmp.Compare(b.Streams, a.Streams) },
+}
+
+func (c Config) connections(w http.ResponseWriter, r *http.Request) {
+	limit, ok := limitOf(w, r)
+	if !ok {
+		return
+	}
+	q := r.URL.Query()
+	order := orders[cmp.Or(q.Get("sort"), "id")]
+	if order == nil {
+		names := slices.Sorted(maps.Keys(orders))
+		answer(w, http.StatusBadRequest, problem{"cannot sort by " + strconv.Quote(q.Get("sort")) + ": want one of " + strings.Join(names, ", ")})
+		return
+	}
+	rows := c.Connections()
+	if protocol := q.Get("protocol"); protocol != "" {
+		rows = slices.DeleteFunc(rows, func(row obs.Connection) bool { return row.Protocol != protocol })
+	}
+	slices.SortStableFunc(rows, func(a, b obs.Connection) int {
+		return cmp.Or(order(&a, &b), cmp.Compare(a.Protocol, b.Protocol), orders["id"](&a, &b))
+	})
+	shown := append([]obs.Connection{}, rows[:min(len(rows), limit)]...)
+	answer(w, http.StatusOK, Connections{len(rows), shown})
+}
+
+// limitOf reads how many rows are asked for. With ok false the request is refused.
+func limitOf(w http.ResponseWriter, r *http.Request) (n int, ok bool) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return defaultRows, true
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxRows {
+		answer(w, http.StatusBadRequest, problem{"cannot use limit " + strconv.Quote(text) + ": want 1 to " + strconv.Itoa(maxRows)})
+		return 0, false
+	}
+	return n, true
+}
