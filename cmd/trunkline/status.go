@@ -41,7 +41,7 @@ func newStatusCmd() *cobra.Command {
 		Use:   "status",
 		Short: "Show the state of a running server",
 		Long: "Ask the admin endpoint whether the server is alive and ready, and the kernel endpoint what it holds. The addresses are\n" +
-			"those a server with the same settings would listen on, unless $" + envAddr + " or flags name others; --addr= and --admin= skip a\n" +
+			"those of the context, or those a server with the same settings would listen on, unless $" + envAddr + " or flags name others; --addr= and --admin= skip a\n" +
 			"part. Exit code 5 means not reachable or not ready.\n\n" +
 			"--digest condenses all that the server keeps into numbers, in parts and as one: the same before a restart and after it,\n" +
 			"and on a server with a restored copy. It is of one moment only if nothing changes meanwhile: stop the clients first. Where\n" +
@@ -51,7 +51,7 @@ func newStatusCmd() *cobra.Command {
 	}
 	f.add(cmd, statusTimeout)
 	fs := cmd.Flags()
-	fs.StringVar(&f.admin, "admin", "", "admin endpoint, host:port (default admin.listen_addr)")
+	fs.StringVar(&f.admin, "admin", "", "admin endpoint, host:port (default that of the context, else admin.listen_addr)")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing, the exit code says it all")
 	fs.BoolVar(&f.digest, "digest", false, "ask for a digest of what is kept, to compare (default of --timeout is then "+digestTimeout.String()+")")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runStatus(cmd, &f) }
@@ -89,7 +89,7 @@ func (f *statusFlags) parts(cmd *cobra.Command) (ask func(context.Context) *syst
 	}
 	var addr string
 	var secure client.Option
-	if skipped := cmd.Flags().Changed("addr") && f.addr == ""; !skipped {
+	if skipped := f.addr == "" && (cmd.Flags().Changed("addr") || notInContext(cmd)); !skipped {
 		if addr, secure, err = f.where(cmd); err != nil {
 			return nil, err
 		}
@@ -120,11 +120,11 @@ func (f *statusFlags) parts(cmd *cobra.Command) (ask func(context.Context) *syst
 func (f *statusFlags) adminAddr(cmd *cobra.Command) (string, error) {
 	addr := f.admin
 	if !cmd.Flags().Changed("admin") {
-		c, err := loadConfig(cmd)
+		r, err := findReach(cmd, fieldAdmin)
 		if err != nil {
 			return "", err
 		}
-		addr = c.Admin.ListenAddr
+		addr = r.Value
 	}
 	if addr != "" && (strings.HasPrefix(addr, "unix://") || config.CheckAddr(addr) != nil) {
 		return "", cli.Errorf(cli.CodeUsage, "cannot ask %q: want host:port", addr).

@@ -1,9 +1,9 @@
 package config
 
 import (
-	"fmt"
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"

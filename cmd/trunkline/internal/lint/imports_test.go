@@ -77,6 +77,8 @@ var doors = []room{
 		"shows what a server wrote: no setting, no socket"},
 	{"cmd/trunkline/internal/control", []string{"engine/reactor"}, "asks the server of a store for a checkpoint: no setting, no store"},
 	{"cmd/trunkline/chart", nil, "draws figures of others: a leaf"},
+	{"cmd/trunkline/internal/contexts", nil, "names of servers: a leaf"},
+	{"cmd/trunkline/internal/doctor", []string{"cmd/trunkline/internal", "engine/journal", "engine/obs", "handlers/ops", "handlers/threads/token"}, "looks at a machine: it starts nothing"},
 	{"cmd/trunkline/internal/benchview/screen", nil, "a terminal for tests"},
 	{"cmd/trunkline/internal/benchview", []string{"cmd/trunkline/chart", "cmd/trunkline/internal/cli", "cmd/trunkline/loadgen"},
 		"shows what a run did: no server, no flag"},
