@@ -5,6 +5,8 @@
 //	GET /metrics   the registry of this engine in Prometheus text
 //	GET /version   the build as JSON
 //	GET /store     what is durable, how far it is written, and how much room there is, as JSON
+//	GET /overview  what a look at the whole server shows, as JSON
+//	GET /monitor   the frames of one connection (conn=ID) as they pass, as lines of JSON
 //	GET /exacta/…  the page that shows projects, of another room
 //	GET /debug/pprof/…  profiles, only with admin.pprof
 //

@@ -18,6 +18,12 @@ func handler(c Config) http.Handler {
 	mux.HandleFunc("/version", c.version)
 	mux.HandleFunc("/store", c.store)
 	c.addLatency(mux)
+	if c.Overview != nil {
+		mux.HandleFunc("/overview", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, c.Overview()) })
+	}
+	if c.Monitor != nil {
+		mux.HandleFunc("/monitor", c.monitor)
+	}
 	mux.Handle("/metrics", promhttp.HandlerFor(c.Registry.Gatherer(), promhttp.HandlerOpts{
 		MaxRequestsInFlight: 4, // a scrape walks every metric: a fifth scraper waits for its next turn
 	}))

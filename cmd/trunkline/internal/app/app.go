@@ -74,6 +74,8 @@ type server struct {
 	exacta  *projectEndpoint // nil when exacta.listen_addr and exacta.ws_addr are empty
 	admin   *ops.Server      // nil when admin.listen_addr is empty
 	failed  chan error
+	started time.Time
+	version string
 }
 
 // Run reads the store and serves until ctx ends, then drains (kernel-ipc §2.7) and returns nil; an
@@ -125,7 +127,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{cfg: cfg, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1)}
+	s := &server{cfg: cfg, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1), started: time.Now(), version: o.Build.Version}
 	o.files = stream.NewFiles()
 	o.recorder = obs.NewRecorder(cfg.Admin.SlowThreshold, cfg.Admin.SlowEntries)
 	if s.kernel, err = openEndpoint(cfg, o, reg); err != nil {
@@ -167,7 +169,8 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		Addr: cfg.Admin.ListenAddr, InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
 		Live: s.kernel.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
 		Recovery: s.kernel.store.recovery, Store: func() ops.Store { return s.kernel.store.view(time.Now()) },
-		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections,
+		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor,
+		Overview: func() obs.Overview { return s.overview(o.recorder.Latencies(), time.Now()) },
 	})
 	if err != nil {
 		return nil, err

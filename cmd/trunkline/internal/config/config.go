@@ -86,6 +86,8 @@ type Admin struct {
 	// SlowThreshold is 0 where there is no slow log. SlowEntries bounds it.
 	SlowThreshold time.Duration
 	SlowEntries   int
+	// MonitorPayloads lets the admin listener show payloads of monitored connections.
+	MonitorPayloads bool
 }
 
 // Store holds what survives a restart, and how.

@@ -213,6 +213,7 @@ func TestDefaults(t *testing.T) {
 	f("admin.pprof", false)
 	f("admin.slow_threshold_ms", 100)
 	f("admin.slow_entries", 512)
+	f("admin.monitor_payloads", false)
 	f("store.mode", "always")
 	f("store.dir", "trunkline-data")
 	f("store.snapshot_bytes", 67108864)
@@ -220,7 +221,7 @@ func TestDefaults(t *testing.T) {
 	f("store.backup_dir", "")
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 156; got != want {
+	if got, want := len(c.Rows()), 157; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }

@@ -149,6 +149,8 @@ var otherSettings = []setting{
 		help: "a request that took as long or longer is in the slow log; 0: none is"},
 	{key: "admin.slow_entries", def: 512, min: 1, max: maxSlowEntries,
 		help: "requests that the slow log keeps, the newest ones"},
+	{key: "admin.monitor_payloads", def: false,
+		help: "show payloads of monitored connections to everyone who reaches the admin address"},
 	{key: keyStoreMode, def: StoreAlways, oneOf: []string{StoreMemory, StoreInterval, StoreAlways},
 		help: "what survives a restart; memory: nothing, interval: all but two seconds of answers at a power loss, always: all that was answered"},
 	{key: "store.dir", def: "trunkline-data",
