@@ -8,9 +8,11 @@
 //	GET /overview  what a look at the whole server shows, as JSON
 //	GET /monitor   the frames of one connection (conn=ID) as they pass, as lines of JSON
 //	GET /exacta/…  the page that shows projects, of another room
+//	GET /console/…  the web console, of another room; browsers are led there from /
 //	GET /debug/pprof/…  profiles, only with admin.pprof
 //
 // It answers GET and HEAD only, changes nothing, and has no authentication: it binds to loopback
-// unless the operator insists (admin.insecure_bind). At most maxConnections are open; further ones
+// unless the operator insists (admin.insecure_bind). The web console is the exception: it takes
+// POST, and decides itself who may read and change. At most maxConnections are open; further ones
 // wait in the backlog.
 package ops

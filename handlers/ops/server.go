@@ -53,6 +53,8 @@ type Config struct {
 	Monitor func(conn string, payload int) (Monitor, error)
 	// Projects answers what is below /exacta/; nil: it is not found.
 	Projects http.Handler
+	// Console answers what is below /console/, POST included; nil: it is not found.
+	Console http.Handler
 	// Registry is shown by /metrics, Build by /version.
 	Registry *obs.Registry
 	Build    obs.Build

@@ -73,6 +73,7 @@ type server struct {
 	threads *threadEndpoint  // nil when they are closed
 	exacta  *projectEndpoint // nil when exacta.listen_addr and exacta.ws_addr are empty
 	admin   *ops.Server      // nil when admin.listen_addr is empty
+	console *consolePages    // nil when admin.listen_addr is empty
 	failed  chan error
 	started time.Time
 	version string
@@ -165,14 +166,18 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if cfg.Admin.ListenAddr == "" {
 		return s, nil
 	}
-	s.admin, err = ops.Listen(ops.Config{
+	oc := ops.Config{
 		Addr: cfg.Admin.ListenAddr, InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
 		Live: s.kernel.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
 		Recovery: s.kernel.store.recovery, Store: func() ops.Store { return s.kernel.store.view(time.Now()) },
 		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor,
 		Overview: func() obs.Overview { return s.overview(o.recorder.Latencies(), time.Now()) },
-	})
-	if err != nil {
+	}
+	if s.console, err = s.openConsole(&oc, o.Build.Version); err != nil {
+		return nil, err
+	}
+	oc.Console = s.console
+	if s.admin, err = ops.Listen(oc); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -271,6 +276,7 @@ func (s *server) abort() {
 // closeAdmin lets the last answers finish. A scraper that holds its connection past the grace is
 // cut; the server's work was done before.
 func (s *server) closeAdmin() {
+	s.console.shutdown()
 	if s.admin == nil {
 		return
 	}
@@ -282,6 +288,7 @@ func (s *server) closeAdmin() {
 // drain ends the kernel endpoint and the others side by side, then the admin listener.
 func (s *server) drain() error {
 	s.ready.Hold(reasonDraining)
+	s.console.shutdown()
 	s.log.Info("draining", "grace_secs", int64(s.cfg.Kernel.ShutdownGrace/time.Second))
 	grace := s.cfg.Kernel.ShutdownGrace
 	webEnded, toolsEnded, threadsEnded, exactaEnded := make(chan error, 1), make(chan error, 1), make(chan error, 1), make(chan error, 1)

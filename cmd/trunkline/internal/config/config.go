@@ -83,6 +83,9 @@ type Admin struct {
 	ListenAddr   string
 	InsecureBind bool
 	Pprof        bool
+	// ConsoleTokenFile and ConsoleOperatorTokenFile hold the tokens of the web console.
+	ConsoleTokenFile         string
+	ConsoleOperatorTokenFile string
 	// SlowThreshold is 0 where there is no slow log. SlowEntries bounds it.
 	SlowThreshold time.Duration
 	SlowEntries   int

@@ -211,6 +211,8 @@ func TestDefaults(t *testing.T) {
 	f("admin.listen_addr", "127.0.0.1:50090")
 	f("admin.insecure_bind", false)
 	f("admin.pprof", false)
+	f("admin.console_token_file", "")
+	f("admin.console_operator_token_file", "")
 	f("admin.slow_threshold_ms", 100)
 	f("admin.slow_entries", 512)
 	f("admin.monitor_payloads", false)

@@ -47,6 +47,7 @@ var doors = []room{
 	{"engine/exacta", []string{"codec/jsonx", "engine/exacta"}, "projects: pure decisions"},
 	{"handlers/internal", []string{"engine/link", "engine/obs"}, "what servers of HTTP share"},
 	{"handlers/ops", []string{"engine/obs", "handlers/internal"}, "the admin listener: it shows what obs holds"},
+	{"handlers/console", []string{"engine/obs"}, "the web console, over a source"},
 	{"handlers/exchange", []string{"codec/jsonx", "engine/envelope", "engine/link", "engine/obs", "handlers/internal"}, "one envelope in, one out"},
 	{"handlers/ipc/message", []string{"codec/mpack"}, "the maps of the protocol: a leaf"},
 	{"handlers/ipc/client", []string{"codec", "handlers/ipc/message"}, "the caller's side: without the server's rooms"},
