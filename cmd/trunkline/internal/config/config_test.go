@@ -223,7 +223,7 @@ func TestDefaults(t *testing.T) {
 	f("store.backup_dir", "")
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 157; got != want {
+	if got, want := len(c.Rows()), 159; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
