@@ -15,8 +15,8 @@ ENTRY    := $(if $(filter linux/amd64 linux/arm64,$(shell $(GO) env GOOS)/$(shel
 BUILD     = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(strip $(LDFLAGS) $(ENTRY))'
 BINARY   ?= bin/trunkline
 
-# bench/peers and bench/report are modules of their own, so that what they need never enters the main one.
-ROOMS      := bench cmd codec engine fuzz handlers
+# bench/peers, bench/report and deploy/packages are modules of their own, so that what they need never enters the main one.
+ROOMS      := bench cmd codec deploy engine fuzz handlers
 CONCURRENT := ./engine/... ./handlers/...
 # Those of them that compile fast under the race detector: neither the database nor the WebAssembly runtime is in them.
 LIGHT      := $(addprefix ./engine/,bus idem internal/... kernel link obs orchestration procgroup reactor stream table) \
@@ -52,7 +52,7 @@ help: ## list the targets
 
 .PHONY: run
 run: build ## build and serve; ARGS="--listen …" for more
-	bin/trunkline serve $(ARGS)
+	$(BINARY) serve $(ARGS)
 
 .PHONY: build
 build: ## static binary bin/trunkline
@@ -68,6 +68,7 @@ test: ## everything in its usual form: unit, properties, transcripts, race, each
 	@$(SHIPPED) $(GO) build ./... # first: tests that build programs would compile the same beside this
 	@$(SHIPPED) $(GO) test $(PARALLEL) $(BESIDE) -vet=off -ldflags=-w -exec '"$(CURDIR)/fuzz/whole" $(MOMENT)' $(WAITING) ./...
 	@$(SHIPPED) $(GO) -C bench/report test ./...
+	@$(SHIPPED) $(GO) -C deploy/packages test ./...
 	@$(MAKE) --no-print-directory race RACY='$(LIGHT)'
 
 .PHONY: test-long
@@ -196,18 +197,33 @@ crash: build ## SIGKILL bin/trunkline under load, again and again, and look what
 
 ## —— Shipping ——
 
+# The date of all files of a release: that of the commit, so that two runs make the same bytes.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+STAGE := dist/build
+
 .PHONY: release
-release: ## tarballs for PLATFORMS with checksums, in dist/
-	rm -rf dist && mkdir -p dist
+release: ## archives, deb, rpm, SBOM and checksums for PLATFORMS, in dist/; the same bytes at each run
+	rm -rf dist && mkdir -p $(STAGE)/completions $(STAGE)/man
 	for p in $(PLATFORMS); do \
-		name=trunkline-$(VERSION)-$${p%/*}-$${p#*/}; \
-		mkdir "dist/$$name"; \
-		GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) --no-print-directory build BINARY="dist/$$name/trunkline"; \
-		for f in README.md CHANGELOG.md LICENSE; do if [[ -e $$f ]]; then cp "$$f" "dist/$$name/"; fi; done; \
-		tar -C dist -czf "dist/$$name.tar.gz" "$$name"; \
-		rm -r "dist/$$name"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) --no-print-directory build BINARY="$(STAGE)/$${p%/*}-$${p#*/}/trunkline"; \
 	done
-	cd dist && sha256sum *.tar.gz > SHA256SUMS
+	$(MAKE) --no-print-directory build BINARY=$(STAGE)/here
+	for s in bash fish; do $(STAGE)/here completion $$s > $(STAGE)/completions/trunkline.$$s; done
+	$(STAGE)/here completion zsh > $(STAGE)/completions/_trunkline
+	SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) $(STAGE)/here man $(STAGE)/man
+	$(GO) -C deploy/packages run . -version '$(VERSION)' -date $(SOURCE_DATE_EPOCH)
+	rm -r $(STAGE)
+
+IMAGE     ?= trunkline:$(VERSION)
+CONTEXT   ?= dist/image
+CONTAINER ?= $(shell command -v docker || command -v podman || command -v buildah || echo docker)
+
+.PHONY: image
+image: ## container image IMAGE by CONTAINER (docker, podman or buildah), without a network
+	rm -rf '$(CONTEXT)' && mkdir -p '$(CONTEXT)/data' '$(CONTEXT)/tmp'
+	cp deploy/docker/Dockerfile '$(CONTEXT)/'
+	GOOS=linux $(MAKE) --no-print-directory build BINARY='$(CONTEXT)/trunkline'
+	'$(CONTAINER)' build $(if $(filter %docker,$(CONTAINER)),,--format docker) --network none --build-arg VERSION='$(VERSION)' --build-arg REVISION='$(REVISION)' -t '$(IMAGE)' '$(CONTEXT)'
 
 .PHONY: clean
 clean: ## remove what the targets above made

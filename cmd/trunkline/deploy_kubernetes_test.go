@@ -1,0 +1,341 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const manifests = "../../deploy/kubernetes/"
+
+// The manifests as far as ours go. They are decoded strictly: a field that is misspelled, or in the
+// wrong place, is an error.
+type (
+	kubeMetadata struct {
+		Name   string
+		Labels map[string]string
+	}
+	kubeSelector struct {
+		MatchLabels map[string]string `yaml:"matchLabels"`
+	}
+	kubeStatefulSet struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string
+		Metadata   kubeMetadata
+		Spec       struct {
+			ServiceName string `yaml:"serviceName"`
+			Replicas    int
+			Selector    kubeSelector
+			Template    struct {
+				Metadata kubeMetadata
+				Spec     kubePodSpec
+			}
+			VolumeClaimTemplates []struct {
+				Metadata kubeMetadata
+				Spec     struct {
+					AccessModes []string `yaml:"accessModes"`
+					Resources   struct{ Requests map[string]string }
+				}
+			} `yaml:"volumeClaimTemplates"`
+		}
+	}
+	kubePodSpec struct {
+		TerminationGracePeriodSeconds int   `yaml:"terminationGracePeriodSeconds"`
+		AutomountServiceAccountToken  *bool `yaml:"automountServiceAccountToken"`
+		EnableServiceLinks            *bool `yaml:"enableServiceLinks"`
+		SecurityContext               struct {
+			RunAsNonRoot        bool                  `yaml:"runAsNonRoot"`
+			RunAsUser           int                   `yaml:"runAsUser"`
+			RunAsGroup          int                   `yaml:"runAsGroup"`
+			FSGroup             int                   `yaml:"fsGroup"`
+			FSGroupChangePolicy string                `yaml:"fsGroupChangePolicy"`
+			SeccompProfile      struct{ Type string } `yaml:"seccompProfile"`
+		} `yaml:"securityContext"`
+		Containers []kubeContainer
+		Volumes    []struct {
+			Name     string
+			EmptyDir *struct{} `yaml:"emptyDir"`
+			Secret   *struct {
+				SecretName  string `yaml:"secretName"`
+				DefaultMode int    `yaml:"defaultMode"`
+			}
+		}
+	}
+	kubeContainer struct {
+		Name, Image string
+		Args        []string
+		Env         []struct{ Name, Value string }
+		Ports       []struct {
+			Name          string
+			ContainerPort int `yaml:"containerPort"`
+		}
+		ReadinessProbe  kubeProbe `yaml:"readinessProbe"`
+		LivenessProbe   kubeProbe `yaml:"livenessProbe"`
+		Resources       struct{ Requests, Limits map[string]string }
+		SecurityContext struct {
+			AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
+			ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
+			Capabilities             struct{ Drop []string }
+		} `yaml:"securityContext"`
+		VolumeMounts []struct {
+			Name      string
+			MountPath string `yaml:"mountPath"`
+			ReadOnly  bool   `yaml:"readOnly"`
+		} `yaml:"volumeMounts"`
+	}
+	kubeProbe struct {
+		HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
+
+		PeriodSeconds    int `yaml:"periodSeconds"`
+		TimeoutSeconds   int `yaml:"timeoutSeconds"`
+		FailureThreshold int `yaml:"failureThreshold"`
+	}
+	kubeService struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string
+		Metadata   kubeMetadata
+		Spec       struct {
+			Selector map[string]string
+			Ports    []struct {
+				Name       string
+				Port       int
+				TargetPort string `yaml:"targetPort"`
+			}
+		}
+	}
+	kubeDisruptionBudget struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string
+		Metadata   kubeMetadata
+		Spec       struct {
+			MaxUnavailable             *int   `yaml:"maxUnavailable"`
+			UnhealthyPodEvictionPolicy string `yaml:"unhealthyPodEvictionPolicy"`
+			Selector                   kubeSelector
+		}
+	}
+	kubeNetworkPolicy struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string
+		Metadata   kubeMetadata
+		Spec       struct {
+			PodSelector kubeSelector `yaml:"podSelector"`
+			PolicyTypes []string     `yaml:"policyTypes"`
+			Ingress     []struct {
+				From []struct {
+					PodSelector       kubeSelector `yaml:"podSelector"`
+					NamespaceSelector kubeSelector `yaml:"namespaceSelector"`
+				}
+				Ports []struct{ Port string }
+			}
+		}
+	}
+	kubeServiceMonitor struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string
+		Metadata   kubeMetadata
+		Spec       struct {
+			Selector  kubeSelector
+			Endpoints []struct{ Port, Path, Interval string }
+		}
+	}
+	kubeKustomization struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string
+		Resources  []string
+	}
+)
+
+func (c kubeContainer) env() map[string]string {
+	env := map[string]string{}
+	for _, e := range c.Env {
+		env[e.Name] = e.Value
+	}
+	return env
+}
+
+// readManifest decodes a file of one document.
+func readManifest[T any](t *testing.T, name string) (m T) {
+	t.Helper()
+	text, err := os.ReadFile(manifests + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(&m); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if err := dec.Decode(new(any)); err != io.EOF {
+		t.Errorf("%s: more than one document: %v", name, err)
+	}
+	return m
+}
+
+// TestManifests compares the manifests with each other, with the image and with the program.
+func TestManifests(t *testing.T) {
+	set := readManifest[kubeStatefulSet](t, "statefulset.yaml")
+	labels := set.Spec.Template.Metadata.Labels
+	same := func(what string, got map[string]string) {
+		t.Helper()
+		if len(got) != 1 || got["app.kubernetes.io/name"] != labels["app.kubernetes.io/name"] {
+			t.Errorf("%s selects %v, the pod has %v", what, got, labels)
+		}
+	}
+	svc, budget := readManifest[kubeService](t, "service.yaml"), readManifest[kubeDisruptionBudget](t, "poddisruptionbudget.yaml")
+	policy, monitor := readManifest[kubeNetworkPolicy](t, "networkpolicy.yaml"), readManifest[kubeServiceMonitor](t, "servicemonitor.yaml")
+	same("the set", set.Spec.Selector.MatchLabels)
+	same("the service", svc.Spec.Selector)
+	same("the budget", budget.Spec.Selector.MatchLabels)
+	same("the policy", policy.Spec.PodSelector.MatchLabels)
+	same("the monitor", monitor.Spec.Selector.MatchLabels)
+	if set.Spec.ServiceName != svc.Metadata.Name || set.Spec.Replicas != 1 || budget.Spec.MaxUnavailable == nil {
+		t.Errorf("service %q, %d replicas of a server that has no second one, budget %v", set.Spec.ServiceName, set.Spec.Replicas, budget.Spec.MaxUnavailable)
+	}
+	pod := set.Spec.Template.Spec
+	c := pod.Containers[0]
+	checkPorts(t, c, svc)
+	var named []string
+	for _, p := range c.Ports {
+		named = append(named, p.Name)
+	}
+	for _, port := range []string{c.ReadinessProbe.HTTPGet.Port, c.LivenessProbe.HTTPGet.Port, monitor.Spec.Endpoints[0].Port} {
+		if port != "admin" {
+			t.Errorf("port %s does not answer probes and scrapes", port)
+		}
+	}
+	for _, rule := range policy.Spec.Ingress {
+		for _, p := range rule.Ports {
+			if !slices.Contains(named, p.Port) {
+				t.Errorf("the policy names port %s, the pod has %q", p.Port, named)
+			}
+		}
+	}
+	checkPod(t, pod)
+	for _, name := range readManifest[kubeKustomization](t, "kustomization.yaml").Resources {
+		if _, err := os.Stat(manifests + name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// checkPorts compares the ports of the pod with those that the program has by default, those that
+// its variables set, and those of the service.
+func checkPorts(t *testing.T, c kubeContainer, svc kubeService) {
+	t.Helper()
+	program := defaultSettings(t)
+	want := map[string]string{"kernel": program.Kernel.ListenAddr[0], "http": program.HTTP.ListenAddr[0], "admin": program.Admin.ListenAddr}
+	if len(c.Ports) != len(want) || len(svc.Spec.Ports) != len(want) {
+		t.Errorf("%d ports of the pod, %d of the service", len(c.Ports), len(svc.Spec.Ports))
+	}
+	for i, p := range c.Ports {
+		_, port, err := net.SplitHostPort(want[p.Name])
+		set := c.env()["TRUNKLINE_"+strings.ToUpper(p.Name)+"_LISTEN_ADDR"]
+		if err != nil || set != "0.0.0.0:"+port || strconv.Itoa(p.ContainerPort) != port {
+			t.Errorf("%s: port %d, listens on %s, the program on %s by default", p.Name, p.ContainerPort, set, want[p.Name])
+		}
+		if s := svc.Spec.Ports[i]; s.Name != p.Name || s.TargetPort != p.Name || s.Port != p.ContainerPort {
+			t.Errorf("the service has %+v for %+v", s, p)
+		}
+	}
+}
+
+// checkPod holds the pod to the image, to the time of a drain and to its restrictions.
+func checkPod(t *testing.T, pod kubePodSpec) {
+	t.Helper()
+	c, m := pod.Containers[0], readImage(t)
+	if !slices.Equal(c.Args, m.command) || !strings.HasPrefix(m.user, strconv.Itoa(pod.SecurityContext.RunAsUser)+":") {
+		t.Errorf("args %q, user %d; the image has %q, %s", c.Args, pod.SecurityContext.RunAsUser, m.command, m.user)
+	}
+	dir := t.TempDir()
+	writeAuthority(t, dir)
+	var environ []string
+	for name, value := range c.env() {
+		environ = append(environ, name+"="+strings.ReplaceAll(value, "/etc/trunkline/tls", dir))
+	}
+	settings := defaultSettings(t, environ...) // every variable is a setting, and they fit together
+	const closing = 4 * time.Second            // what docs/operations.md asks for on top
+	need := settings.Kernel.ShutdownGrace + closing
+	if got := time.Duration(pod.TerminationGracePeriodSeconds) * time.Second; got < need {
+		t.Errorf("terminationGracePeriodSeconds is %v, a drain may take %v", got, need)
+	}
+	s := c.SecurityContext
+	if !pod.SecurityContext.RunAsNonRoot || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || !s.ReadOnlyRootFilesystem || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
+		t.Errorf("%+v %+v", pod.SecurityContext, s)
+	}
+	if pod.EnableServiceLinks == nil || *pod.EnableServiceLinks {
+		t.Error("the pod gets variables of every service")
+	}
+	var mounted []string
+	for _, v := range c.VolumeMounts {
+		mounted = append(mounted, v.MountPath)
+	}
+	for _, dir := range append(m.volumes, "/tmp", filepath.Dir(c.env()["TRUNKLINE_KERNEL_TLS_CERT_FILE"])) {
+		if !slices.Contains(mounted, dir) {
+			t.Errorf("nothing is mounted at %s", dir)
+		}
+	}
+}
+
+// TestManifestsAreStrict: a misspelled field is found.
+func TestManifestsAreStrict(t *testing.T) {
+	dec := yaml.NewDecoder(strings.NewReader("kind: Service\nspec:\n  selectors: {}\n"))
+	dec.KnownFields(true)
+	if err := dec.Decode(new(kubeService)); err == nil {
+		t.Error("an unknown field is taken")
+	}
+}
+
+// TestManifestsAreBuilt has kubectl put the manifests together, which takes no cluster.
+func TestManifestsAreBuilt(t *testing.T) {
+	if _, err := exec.LookPath("kubectl"); err != nil {
+		t.Skip("there is no kubectl here")
+	}
+	out, err := exec.Command("kubectl", "kustomize", manifests).CombinedOutput()
+	if err != nil || strings.Count(string(out), "\nkind: ")+strings.Count(string(out), "\nkind: Kustomization") != 4 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// writeAuthority writes what a Secret of certificates has: tls.crt and tls.key, and ca.crt, which
+// is the same certificate.
+func writeAuthority(t *testing.T, dir string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: []string{"trunkline"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, made, made, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for name, text := range map[string][]byte{"tls.crt": cert, "ca.crt": cert, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

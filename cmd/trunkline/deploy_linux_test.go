@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestImageRunsWithNothingElse starts this program as the image does: a root directory that has
+// only what the image has, its user, its environment, its commands. It takes no container.
+func TestImageRunsWithNothingElse(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root may change the root directory")
+	}
+	m := readImage(t)
+	uid, _, _ := strings.Cut(m.user, ":")
+	id, err := strconv.Atoi(uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	for _, c := range m.copies {
+		to := filepath.Join(root, c[len(c)-1])
+		if c[0] == "trunkline" {
+			installSelf(t, to)
+			continue
+		}
+		if err := os.MkdirAll(to, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(to, id, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
+	in := func(args []string) *exec.Cmd {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir = m.workdir
+		for name, value := range m.env {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+		cmd.Env = append(cmd.Env, listenOn(host)...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: uint32(id), Gid: uint32(id)}}
+		return cmd
+	}
+	var log bytes.Buffer
+	server := in(append(m.entrypoint, m.command...))
+	server.Stderr = &log
+	if err := server.Start(); err != nil {
+		t.Skipf("cannot change the root directory here: %v", err)
+	}
+	healthy := false
+	for deadline := time.Now().Add(waitFor); !healthy && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		healthy = in(m.healthcmd).Run() == nil
+	}
+	_ = server.Process.Signal(syscall.SIGTERM)
+	if err := server.Wait(); err != nil || !healthy {
+		t.Fatalf("healthy %v, %v\n%s", healthy, err, log.String())
+	}
+	if err := in(m.healthcmd).Run(); err == nil {
+		t.Error("healthy without a server")
+	}
+	store, err := os.Stat(filepath.Join(root, m.env["TRUNKLINE_STORE_DIR"]))
+	if err != nil || store.Mode().Perm() != 0o700 || store.Sys().(*syscall.Stat_t).Uid != uint32(id) {
+		t.Errorf("store %v, %v", store, err)
+	}
+}
+
+// installSelf puts this program, which is the one that is shipped and its tests, where an image has
+// it.
+func installSelf(t *testing.T, to string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := elf.Open(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, p := range file.Progs {
+		if p.Type == elf.PT_INTERP {
+			t.Skip("this test was built with cgo, the program that is shipped is not")
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err == nil {
+		_, err = io.Copy(out, in)
+	}
+	if err == nil {
+		err = out.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listenOn returns variables that have the listeners of the defaults on another loopback address.
+func listenOn(host string) []string {
+	return []string{
+		"TRUNKLINE_KERNEL_LISTEN_ADDR=" + host + ":50051", "TRUNKLINE_HTTP_LISTEN_ADDR=" + host + ":50080",
+		"TRUNKLINE_ADMIN_LISTEN_ADDR=" + host + ":50090",
+	}
+}
+
+// TestPodAnswersItsProbes starts a server with the variables of the pod, on a loopback address and
+// with files of this test, and asks it what the probes and the monitor ask.
+func TestPodAnswersItsProbes(t *testing.T) {
+	pod := readManifest[kubeStatefulSet](t, "statefulset.yaml").Spec.Template.Spec
+	c := pod.Containers[0]
+	dir := t.TempDir()
+	writeAuthority(t, dir)
+	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
+	names := strings.NewReplacer("0.0.0.0:", host+":", "/etc/trunkline/tls/", dir+"/", "/data/", dir+"/data/")
+	if err := os.Mkdir(dir+"/data", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("trunkline", c.Args...)
+	cmd.Dir = dir
+	for _, e := range c.Env {
+		cmd.Env = append(cmd.Env, e.Name+"="+names.Replace(e.Value))
+	}
+	var log pageOutput
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v\n%s", err, log.String())
+		}
+	})
+	admin := names.Replace(c.env()["TRUNKLINE_ADMIN_LISTEN_ADDR"])
+	monitor := readManifest[kubeServiceMonitor](t, "servicemonitor.yaml")
+	for _, path := range []string{c.ReadinessProbe.HTTPGet.Path, c.LivenessProbe.HTTPGet.Path, monitor.Spec.Endpoints[0].Path} {
+		status := ""
+		for deadline := time.Now().Add(waitFor); status != "200 OK" && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			if resp, err := http.Get("http://" + admin + path); err == nil {
+				status = resp.Status
+				resp.Body.Close()
+			}
+		}
+		if status != "200 OK" {
+			t.Errorf("%s: %s\n%s", path, status, log.String())
+		}
+	}
+	for _, listener := range []string{"kernel ipc listening on " + host + ":50051 (tls)", "http listening on " + host + ":50080 (tls)"} {
+		if !strings.Contains(log.String(), listener) {
+			t.Errorf("no %q in\n%s", listener, log.String())
+		}
+	}
+}
