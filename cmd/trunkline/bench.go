@@ -202,7 +202,7 @@ func (f *benchFlags) benchTarget(cmd *cobra.Command, args []string) (t loadgen.T
 	case t.Protocol == loadgen.ProtocolToolhost && network != "unix":
 		t.Token = os.Getenv("MACHINA_API_TOKEN")
 	case t.Protocol == loadgen.ProtocolThreads:
-		token, err := threadsToken()
+		token, err := threadsToken("")
 		if err != nil {
 			return t, err
 		}

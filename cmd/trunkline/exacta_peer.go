@@ -62,8 +62,8 @@ type projectState struct {
 func newProjectCmd(cmd *cobra.Command, run func(ctx context.Context, p *projectPeer, args []string) error) (*cobra.Command, *projectPeer) {
 	p := &projectPeer{cmd: cmd}
 	fs := cmd.Flags()
-	fs.StringVar(&p.addr, "addr", "", "server, host:port or unix:///path (default $"+envExactaAddr+", else the first of exacta.listen_addr)")
-	fs.StringVar(&p.tokenFile, "token-file", "", "file with the token for a server over TCP (default $"+envExactaTokenFile+", else exacta.auth_token_file)")
+	fs.StringVar(&p.addr, "addr", "", "server, host:port or unix:///path (default $"+envExactaAddr+", the context, else the first of exacta.listen_addr)")
+	fs.StringVar(&p.tokenFile, "token-file", "", "file with the token for a server over TCP (default $"+envExactaTokenFile+", the context, else exacta.auth_token_file)")
 	fs.DurationVar(&p.timeout, "timeout", 0, "how long the command may take (default: as long as the server may)")
 	config.AddSourceFlags(fs)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -113,18 +113,22 @@ func (p *projectPeer) dial(ctx context.Context) (*client.Conn, error) {
 	return client.Dial(ctx, p.target, client.Options{Token: token})
 }
 
-// find finds the address of the server and the file of its token. That of the settings is shown
-// only to the address of the settings.
+// find finds the address of the server and the file of its token. That of the context, or of the
+// settings, is shown only to the address of the same.
 func (p *projectPeer) find() error {
 	target := cmp.Or(p.addr, os.Getenv(envExactaAddr))
 	p.tokenFile = cmp.Or(p.tokenFile, os.Getenv(envExactaTokenFile))
 	if target == "" {
-		c, err := loadConfig(p.cmd)
+		at, err := findReach(p.cmd, fieldExactaAddr)
 		if err != nil {
 			return err
 		}
-		if len(c.Exacta.ListenAddr) > 0 {
-			target, p.tokenFile = c.Exacta.ListenAddr[0], cmp.Or(p.tokenFile, c.Exacta.AuthTokenFile)
+		token, err := findReach(p.cmd, fieldExactaTokenFile)
+		if err != nil {
+			return err
+		}
+		if target = at.Value; target != "" && at.fromContext() == token.fromContext() {
+			p.tokenFile = cmp.Or(p.tokenFile, token.Value)
 		}
 	}
 	hint := "--addr or $" + envExactaAddr + " is an address like 127.0.0.1:7777 or unix:///run/projects.sock"

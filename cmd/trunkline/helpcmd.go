@@ -8,11 +8,12 @@ import (
 	"trunkline/cmd/trunkline/internal/cli"
 )
 
-// newHelpCmd is the help of a command. That of cobra ends well when there is no such command.
+// newHelpCmd is the help of a command or a topic. That of cobra ends well when there is no such
+// command.
 func newHelpCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Help about any command",
+		Use:   "help [COMMAND | topics | TOPIC]",
+		Short: "Help about any command, and cheat sheets by topic",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 			if at, _, err := cmd.Root().Find(args); err == nil {
 				for _, sub := range at.Commands() {
@@ -21,9 +22,15 @@ func newHelpCmd() *cobra.Command {
 					}
 				}
 			}
+			if len(args) == 0 {
+				names = append(names, topicCompletions()...)
+			}
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if done, err := helpTopic(cmd, args); done {
+				return err
+			}
 			at := cmd.Root()
 			for _, name := range args {
 				next := childOf(at, name)

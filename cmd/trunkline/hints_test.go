@@ -11,8 +11,8 @@ import (
 	"trunkline/handlers/ipc/ipctest"
 )
 
-// TestCallHints: what is wrong is answered with what would be right. The server's texts stay as they
-// are.
+// TestCallHints: what is wrong is answered with what would be right. The server's texts stay as
+// they are.
 func TestCallHints(t *testing.T) {
 	srv := ipctest.Start(t)
 	t.Setenv(envAddr, srv.Addr)

@@ -54,6 +54,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	root := newRootCmd()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, args, err) })
+	if asksForCompletion(args) {
+		completeAll(root)
+	}
 	started := markStart(root)
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -110,6 +113,11 @@ func verbs() []*cobra.Command {
 		newPubCmd(),
 		newStatusCmd(),
 		newReloadCmd(),
+		newTopCmd(),
+		newPingCmd(),
+		newConnectionsCmd(),
+		newSlowlogCmd(),
+		newMonitorCmd(),
 		newBenchCmd(),
 		newConfigCmd(),
 		newStoreCmd(),
@@ -118,6 +126,9 @@ func verbs() []*cobra.Command {
 		newExactaCmd(),
 		newToolExecCmd(),
 		newCompletionCmd(),
+		newManCmd(),
+		newDoctorCmd(),
+		newContextCmd(),
 	}, append(newOperatorCmds(), newExchangeCmds()...)...)
 }
 
@@ -148,6 +159,7 @@ func newRootCmd() *cobra.Command {
 	root.Flags().Bool(flagVersion, false, "print which build this is")
 	root.SetHelpCommand(newHelpCmd())
 	root.AddCommand(verbs()...)
+	cli.FitHelp(root)
 	return root
 }
 
@@ -205,28 +217,4 @@ func printVersion(cmd *cobra.Command) error {
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "trunkline %s (revision %s%s, %s, %s/%s)\n",
 		b.Version, b.Revision, modified, b.Go, b.OS, b.Arch)
 	return err
-}
-
-func newCompletionCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:       "completion bash|zsh|fish|powershell",
-		Short:     "Print the completion script of a shell",
-		Example:   "  source <(trunkline completion bash)",
-		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			root, out := cmd.Root(), cmd.OutOrStdout()
-			switch args[0] {
-			case "bash":
-				return root.GenBashCompletionV2(out, true)
-			case "zsh":
-				return root.GenZshCompletion(out)
-			case "fish":
-				return root.GenFishCompletion(out, true)
-			case "powershell":
-				return root.GenPowerShellCompletionWithDesc(out)
-			}
-			return cli.Errorf(cli.CodeUsage, "cannot complete for shell %q", args[0])
-		},
-	}
 }

@@ -88,20 +88,33 @@ func (o *operator) fail(err error) error {
 	return &cli.Error{Code: cli.CodeFailed}
 }
 
-// threadsServer returns the server that the environment names, and the token for it.
+// threadsServer returns the server that the environment or the context names, and the token for it.
+// The token of a context is for its own server only.
 func threadsServer() (base string, token func() (string, error), err error) {
-	token, err = threadsToken()
-	return cmp.Or(os.Getenv(envThreadsURL), defaultThreadsURL), token, err
+	c, err := chosenContext()
+	if err != nil {
+		return "", nil, err
+	}
+	base = cmp.Or(os.Getenv(envThreadsURL), c.ThreadsURL, defaultThreadsURL)
+	file := ""
+	if base == c.ThreadsURL {
+		file = c.TokenFile
+	}
+	token, err = threadsToken(file)
+	return base, token, err
 }
 
-// threadsToken returns the token for agent threads that the environment names.
-func threadsToken() (token func() (string, error), err error) {
+// threadsToken returns the token for agent threads that the environment names, else that of file,
+// unless it is "".
+func threadsToken(file string) (token func() (string, error), err error) {
 	text := strings.TrimSpace(os.Getenv(envThreadsToken))
 	switch name := os.Getenv(envThreadsTokenFile); {
 	case name != "":
 		return bridge.TokenFile(name), nil
 	case text != "":
 		return func() (string, error) { return text, nil }, nil
+	case file != "":
+		return bridge.TokenFile(file), nil
 	}
 	return nil, cli.Errorf(cli.CodeUsage, "cannot use agent threads without a token").WithHint("set " + envThreadsTokenFile + " or " + envThreadsToken)
 }

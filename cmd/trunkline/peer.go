@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -34,12 +33,13 @@ type peerFlags struct {
 	ca, cert, key string
 
 	target string         // the server's address, once it is known
+	known  bool           // it is that of the context in force
 	cmd    *cobra.Command // whose settings are looked at then
 }
 
 func (f *peerFlags) add(cmd *cobra.Command, timeout time.Duration) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.addr, "addr", "", "server, host:port or unix:///path (default $"+envAddr+", else the first of kernel.listen_addr)")
+	fs.StringVar(&f.addr, "addr", "", "server, host:port or unix:///path (default $"+envAddr+", the context, else the first of kernel.listen_addr)")
 	fs.DurationVar(&f.timeout, "timeout", timeout, "how long connecting and the answer may take together")
 	f.addTrust(fs)
 }
@@ -97,16 +97,18 @@ func (f *peerFlags) checkTimeout() error {
 	return nil
 }
 
-// server returns the address: the flag's, the environment's, or where a server with the same
-// settings would listen.
+// server returns the address: the flag's, the environment's, the context's, or where a server with
+// the same settings would listen.
 func (f *peerFlags) server(cmd *cobra.Command) (string, error) {
-	addr := cmp.Or(f.addr, os.Getenv(envAddr))
+	addr := f.addr
 	if addr == "" {
-		c, err := loadConfig(cmd)
+		r, err := findReach(cmd, fieldAddr)
 		if err != nil {
 			return "", err
 		}
-		addr = c.Kernel.ListenAddr[0]
+		if addr, f.known = r.Value, r.fromContext(); addr == "" {
+			return "", cli.Errorf(cli.CodeUsage, "cannot find a server: %s names none of kernel IPC", r.Origin).WithHint("--addr names it, 'trunkline context add --replace' adds it")
+		}
 	}
 	if err := config.CheckAddr(addr); err != nil {
 		return "", cli.Errorf(cli.CodeUsage, "cannot connect to %q: %w", addr, err).
@@ -125,8 +127,16 @@ func chosenLater(addr string) bool {
 	return err == nil && !strings.HasPrefix(addr, "unix://") && strings.Trim(port, "0") == "" && port != ""
 }
 
-// tls returns nil when no flag asks for TLS.
+// tls returns nil when neither a flag nor the context asks for TLS. What a context names is for its
+// own address only.
 func (f *peerFlags) tls() (*tls.Config, error) {
+	if f.ca == "" && f.cert == "" && f.key == "" && f.known {
+		c, err := chosenContext()
+		if err != nil {
+			return nil, err
+		}
+		f.ca, f.cert, f.key = c.TLSCA, c.TLSCert, c.TLSKey
+	}
 	if f.ca == "" && f.cert == "" && f.key == "" {
 		return nil, nil
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -9,6 +10,9 @@ import (
 // TestMain makes this test binary the program itself when a script calls "trunkline", or one of the
 // names that clients of the envelope exchange look for.
 func TestMain(m *testing.M) {
+	if os.Getenv("XDG_CONFIG_HOME") == "" {
+		os.Setenv("XDG_CONFIG_HOME", "/no-config") // the contexts of who runs the tests are not theirs
+	}
 	testscript.Main(m, map[string]func(){
 		"trunkline":     main,
 		"go-envelope":   main,

@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/codec/transcode"
 	"trunkline/engine/obs"
 	"trunkline/handlers/ipc/client"
@@ -23,7 +20,7 @@ import (
 // statusFlags are the arguments of status; an empty address skips that part.
 type statusFlags struct {
 	peerFlags
-	admin  string
+	adminFlags
 	quiet  bool
 	digest bool
 }
@@ -41,7 +38,7 @@ func newStatusCmd() *cobra.Command {
 		Use:   "status",
 		Short: "Show the state of a running server",
 		Long: "Ask the admin endpoint whether the server is alive and ready, and the kernel endpoint what it holds. The addresses are\n" +
-			"those a server with the same settings would listen on, unless $" + envAddr + " or flags name others; --addr= and --admin= skip a\n" +
+			"those of the context, or those a server with the same settings would listen on, unless $" + envAddr + " or flags name others; --addr= and --admin= skip a\n" +
 			"part. Exit code 5 means not reachable or not ready.\n\n" +
 			"--digest condenses all that the server keeps into numbers, in parts and as one: the same before a restart and after it,\n" +
 			"and on a server with a restored copy. It is of one moment only if nothing changes meanwhile: stop the clients first. Where\n" +
@@ -51,7 +48,7 @@ func newStatusCmd() *cobra.Command {
 	}
 	f.add(cmd, statusTimeout)
 	fs := cmd.Flags()
-	fs.StringVar(&f.admin, "admin", "", "admin endpoint, host:port (default admin.listen_addr)")
+	f.addAdmin(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing, the exit code says it all")
 	fs.BoolVar(&f.digest, "digest", false, "ask for a digest of what is kept, to compare (default of --timeout is then "+digestTimeout.String()+")")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runStatus(cmd, &f) }
@@ -89,7 +86,7 @@ func (f *statusFlags) parts(cmd *cobra.Command) (ask func(context.Context) *syst
 	}
 	var addr string
 	var secure client.Option
-	if skipped := cmd.Flags().Changed("addr") && f.addr == ""; !skipped {
+	if skipped := f.addr == "" && (cmd.Flags().Changed("addr") || notInContext(cmd)); !skipped {
 		if addr, secure, err = f.where(cmd); err != nil {
 			return nil, err
 		}
@@ -114,27 +111,6 @@ func (f *statusFlags) parts(cmd *cobra.Command) (ask func(context.Context) *syst
 		}
 		return s
 	}, nil
-}
-
-// adminAddr returns where to ask, "" for not at all.
-func (f *statusFlags) adminAddr(cmd *cobra.Command) (string, error) {
-	addr := f.admin
-	if !cmd.Flags().Changed("admin") {
-		c, err := loadConfig(cmd)
-		if err != nil {
-			return "", err
-		}
-		addr = c.Admin.ListenAddr
-	}
-	if addr != "" && (strings.HasPrefix(addr, "unix://") || config.CheckAddr(addr) != nil) {
-		return "", cli.Errorf(cli.CodeUsage, "cannot ask %q: want host:port", addr).
-			WithHint("--admin is an address like 127.0.0.1:50090, --admin= skips this part")
-	}
-	if chosenLater(addr) {
-		return "", cli.Errorf(cli.CodeUsage, "cannot ask %s: port 0 is chosen when the server starts", addr).
-			WithHint("the server prints its real address; name it with --admin")
-	}
-	return addr, nil
 }
 
 // quietly keeps the exit code of err and drops its text.
@@ -181,9 +157,6 @@ type systemState struct {
 	Kernel *kernelState `json:"kernel"`
 }
 
-// maxStatusBody bounds what is read of an admin answer.
-const maxStatusBody = 64 << 10
-
 func askAdmin(ctx context.Context, addr string) *adminState {
 	s := &adminState{Addr: addr, Reasons: []string{}}
 	var health ops.Health
@@ -206,9 +179,6 @@ func askAdmin(ctx context.Context, addr string) *adminState {
 	return s
 }
 
-// errNoPath: the server does not know the path.
-var errNoPath = errors.New("no such path")
-
 // askStore asks for the store, which servers of before could not be asked for.
 func (s *adminState) askStore(ctx context.Context, addr string) error {
 	store := new(ops.Store)
@@ -220,27 +190,6 @@ func (s *adminState) askStore(ctx context.Context, addr string) error {
 		return nil
 	}
 	return err
-}
-
-// getJSON decodes the body of an answer of either kind: 503 has one too.
-func getJSON(ctx context.Context, addr, path string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
-	if err != nil {
-		return fmt.Errorf("cannot ask admin endpoint %q: %w", addr, err)
-	}
-	tr := &http.Transport{DisableKeepAlives: true}
-	resp, err := tr.RoundTrip(req)
-	if err != nil {
-		return fmt.Errorf("cannot reach admin endpoint %s: %w", addr, err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusNotFound {
-		return fmt.Errorf("cannot ask %s%s: %w", addr, path, errNoPath)
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatusBody)).Decode(into); err != nil {
-		return fmt.Errorf("cannot understand the answer of %s%s (%s): %w", addr, path, resp.Status, err)
-	}
-	return nil
 }
 
 func (f *statusFlags) askKernel(ctx context.Context, addr string, secure client.Option) *kernelState {

@@ -16,13 +16,19 @@ import (
 // adminOf serves bodies by path; a path without one is not known.
 func adminOf(t *testing.T, bodies map[string]string) (addr string) {
 	t.Helper()
+	return adminFunc(t, func(path string) string { return bodies[path] })
+}
+
+// adminFunc serves what body returns for a path; a path without a body is not known.
+func adminFunc(t *testing.T, body func(path string) string) (addr string) {
+	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, ok := bodies[r.URL.Path]
-		if !ok {
+		text := body(r.URL.Path)
+		if text == "" {
 			http.NotFound(w, r)
 			return
 		}
-		fmt.Fprint(w, body)
+		fmt.Fprint(w, text)
 	}))
 	t.Cleanup(srv.Close)
 	return strings.TrimPrefix(srv.URL, "http://")

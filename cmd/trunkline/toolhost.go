@@ -34,11 +34,13 @@ const (
 
 const toolUsage = `Usage:
   trunkline --list <plugin>
-  trunkline --run <plugin> <aid>                                  request on stdin
-  trunkline --serve <plugin> [--plugin <p>]... [--listen <addr>]... [--stdin]   one request a line
-  trunkline tool_exec <aid>                                       request on stdin
+  trunkline --run <plugin> <aid>        request on stdin
+  trunkline --serve <plugin> [--plugin <p>]... [--listen <addr>]... [--stdin]
+                                        one request a line
+  trunkline tool_exec <aid>             request on stdin
 
-<plugin> is builtin, a toolpack manifest (.json) or a directory of them; <addr> is tcp://host:port or unix:///path.
+<plugin> is builtin, a toolpack manifest (.json) or a directory of them; <addr>
+is tcp://host:port or unix:///path.
 `
 
 // toolExits are the exit codes of the modes, which are those of their contract (toolhost §2.1).

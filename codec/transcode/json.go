@@ -20,7 +20,7 @@ var (
 // AppendJSON appends the JSON text of one MessagePack value, on one line, keys in their order.
 // Floats keep a fraction or exponent, also whole ones (10.0), so that they stay floats through
 // EncodeJSON; NaN and infinities become null. Values that the protocol never sends (bin, ext, other
-// keys) are errors.
+// keys) are errors. The text before an error is that of the values before it.
 func AppendJSON(dst, value []byte) ([]byte, error) {
 	dst, rest, err := appendJSONValue(dst, value, 1)
 	if err == nil && len(rest) != 0 {
@@ -42,6 +42,18 @@ func appendJSONValue(dst, b []byte, depth int) (out, rest []byte, err error) {
 			return appendJSONObject(dst, b, depth)
 		}
 		return appendJSONArray(dst, b, depth)
+	case msgp.InvalidType:
+		return dst, b, msgp.ErrShortBytes
+	default:
+		if out, rest, err = appendJSONScalar(dst, b, t); err != nil {
+			return dst, b, err
+		}
+		return out, rest, nil
+	}
+}
+
+func appendJSONScalar(dst, b []byte, t msgp.Type) (out, rest []byte, err error) {
+	switch t {
 	case msgp.StrType:
 		s, rest, err := msgp.ReadStringZC(b)
 		return jsonx.AppendString(dst, s), rest, err
@@ -60,8 +72,6 @@ func appendJSONValue(dst, b []byte, depth int) (out, rest []byte, err error) {
 	case msgp.NilType:
 		rest, err := msgp.ReadNilBytes(b)
 		return append(dst, "null"...), rest, err
-	case msgp.InvalidType:
-		return dst, b, msgp.ErrShortBytes
 	default:
 		return dst, b, errors.New(t.String() + " has no JSON form")
 	}

@@ -97,6 +97,22 @@ func TestAppendJSONRefuses(t *testing.T) {
 	}
 }
 
+// TestAppendJSONOfACutValue: what is not whole leaves nothing behind.
+func TestAppendJSONOfACutValue(t *testing.T) {
+	f := func(value, want string) {
+		t.Helper()
+		b, _ := hex.DecodeString(value)
+		if got, err := AppendJSON(nil, b); err == nil || string(got) != want {
+			t.Errorf("%s: %s, %v, want %s", value, got, err, want)
+		}
+	}
+	f("82a16101a162a3", `{"a":1,"b":`)
+	f("82a16101a162cd01", `{"a":1,"b":`)
+	f("82a16101a162cb00", `{"a":1,"b":`)
+	f("82a16101a1", `{"a":1,`)
+	f("93c3", `[true,`)
+}
+
 // anyValue draws one MessagePack value as a server may send it.
 func anyValue(t *rapid.T, dst []byte, depth int) []byte {
 	kind := rapid.IntRange(0, 7).Draw(t, "kind")

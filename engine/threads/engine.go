@@ -67,12 +67,7 @@ type Engine struct {
 	keys     *keyindex.Index   // of what is in disk
 	expirers map[byte]*expirer // by the kind of row, guarded by storing
 
-	numbers struct {
-		sync.Mutex
-		last  uint64              // number of a thread
-		made  map[keyHash]*thread // by the key of its request
-		count int
-	}
+	numbers    numbers
 	recovering bool
 	latest     journal.Index // of a replay
 
@@ -80,6 +75,14 @@ type Engine struct {
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
+}
+
+// numbers is what a new thread is decided by.
+type numbers struct {
+	sync.Mutex
+	last uint64              // number of a thread
+	made map[keyHash]*thread // by the key of its request
+	list []*thread           // all of them, by number once a recovery is over
 }
 
 // shards is a power of two: more than the cores that decide at a time.

@@ -164,6 +164,7 @@ const maxReplayed = 8 << 20
 func (r *replay) Recovering(on bool) {
 	if !on {
 		r.threads = nil
+		r.e.numbers.sort()
 	}
 }
 

@@ -17,7 +17,7 @@ type Stats struct {
 // Stats returns the numbers. It takes one lock after the other.
 func (e *Engine) Stats() (s Stats) {
 	e.numbers.Lock()
-	s.Threads = e.numbers.count
+	s.Threads = len(e.numbers.list)
 	e.numbers.Unlock()
 	e.sessions.mu.Lock()
 	s.Sessions = len(e.sessions.agents)

@@ -89,7 +89,7 @@ func (e *Engine) Create(a *Actor, n *NewThread, now int64) (id string, r Receipt
 	switch {
 	case e.refuses():
 		return "", r, Refusal{Code: NotStored}
-	case e.numbers.count >= e.cfg.MaxThreads:
+	case len(e.numbers.list) >= e.cfg.MaxThreads:
 		return "", r, Refusal{Code: TooMany}
 	}
 	raw := e.ids.next(nil, now)
@@ -113,7 +113,7 @@ func (e *Engine) Create(a *Actor, n *NewThread, now int64) (id string, r Receipt
 // link puts a thread into the tables. Caller holds numbers.
 func (e *Engine) link(t *thread, hash keyHash) {
 	e.numbers.last = max(e.numbers.last, t.made.Number)
-	e.numbers.count++
+	e.numbers.list = append(e.numbers.list, t)
 	if other := e.numbers.made[hash]; t.made.Key != "" && (other == nil || other.made.Number < t.made.Number) {
 		e.numbers.made[hash] = t // a key names the latest thread; a snapshot has them in any order
 	}

@@ -6,10 +6,14 @@
 //	GET /version   the build as JSON
 //	GET /store     what is durable, how far it is written, and how much room there is, as JSON
 //	GET /reload    the outcome of the last order to read the settings again, as JSON
+//	GET /overview  what a look at the whole server shows, as JSON
+//	GET /monitor   the frames of one connection (conn=ID) as they pass, as lines of JSON
 //	GET /exacta/…  the page that shows projects, of another room
+//	GET /console/…  the web console, of another room; browsers are led there from /
 //	GET /debug/pprof/…  profiles, only with admin.pprof
 //
 // It answers GET and HEAD only, changes nothing, and has no authentication: it binds to loopback
-// unless the operator insists (admin.insecure_bind). At most maxConnections are open; further ones
+// unless the operator insists (admin.insecure_bind). The web console is the exception: it takes
+// POST, and decides itself who may read and change. At most maxConnections are open; further ones
 // wait in the backlog.
 package ops

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -21,11 +22,21 @@ func handler(c Config) http.Handler {
 		mux.HandleFunc("/reload", c.reload)
 	}
 	c.addLatency(mux)
+	if c.Overview != nil {
+		mux.HandleFunc("/overview", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, c.Overview()) })
+	}
+	if c.Monitor != nil {
+		mux.HandleFunc("/monitor", c.monitor)
+	}
 	mux.Handle("/metrics", promhttp.HandlerFor(c.Registry.Gatherer(), promhttp.HandlerOpts{
 		MaxRequestsInFlight: 4, // a scrape walks every metric: a fifth scraper waits for its next turn
 	}))
 	if c.Projects != nil {
 		mux.Handle("/exacta/", c.Projects)
+	}
+	if c.Console != nil {
+		mux.Handle(consolePath, c.Console)
+		mux.HandleFunc("/{$}", toConsole)
 	}
 	if c.Pprof {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -34,15 +45,29 @@ func handler(c Config) http.Handler {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	return readOnly(mux)
+	return c.readOnly(mux)
 }
 
-// readOnly lets GET and HEAD through: nothing on this listener changes anything.
-func readOnly(next http.Handler) http.Handler {
+// consolePath is below what the web console answers.
+const consolePath = "/console/"
+
+// toConsole leads a browser to the web console. Programs find nothing, as at all other paths.
+func toConsole(w http.ResponseWriter, r *http.Request) {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		http.NotFound(w, r)
+		return
+	}
+	http.Redirect(w, r, consolePath, http.StatusFound)
+}
+
+// readOnly lets GET and HEAD through: nothing on this listener changes anything, but for the web
+// console, which decides itself who may.
+func (c Config) readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		post := r.Method == http.MethodPost && c.Console != nil && strings.HasPrefix(r.URL.Path, consolePath)
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && !post {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 			return

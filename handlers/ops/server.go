@@ -49,8 +49,16 @@ type Config struct {
 	Latencies   func() []obs.Latency
 	Connections func() []obs.Connection
 	Slow        func() obs.SlowLog
+	// Overview returns the body of /overview; nil: it is not found. It may take locks, and must
+	// return promptly.
+	Overview func() obs.Overview
+	// Monitor begins to observe a connection for /monitor, with so many bytes of each payload; nil:
+	// it is not found. Its error is a *Refusal.
+	Monitor func(conn string, payload int) (Monitor, error)
 	// Projects answers what is below /exacta/; nil: it is not found.
 	Projects http.Handler
+	// Console answers what is below /console/, POST included; nil: it is not found.
+	Console http.Handler
 	// Registry is shown by /metrics, Build by /version.
 	Registry *obs.Registry
 	Build    obs.Build

@@ -12,8 +12,8 @@ import (
 
 // Checkpoint makes in dir, which must not exist, a journal with every block that was acknowledged
 // before the call, beside the writing of further ones. Sorted files are linked where the system can
-// and copied where it cannot; the log is copied up to the end of a write. The caller sees to it that
-// no snapshot is written meanwhile (journal.Log.Checkpoint).
+// and copied where it cannot; the log is copied up to the end of a write. The caller has no
+// snapshot written meanwhile (journal.Log.Checkpoint).
 //
 // rows, if not nil, makes a checkpoint of the rows in a directory that is not there: before that of
 // the log, so that the log has the records of all rows.

@@ -72,9 +72,9 @@ func (f *slowFile) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestCheckpointBesideWrites: the log, which is written over an older one, grows while it is copied.
-// The checkpoint holds all that was acknowledged before, it is whole, and it is a store like any
-// other. Writing goes on while it is made, and the test could not come to an end without.
+// TestCheckpointBesideWrites: the log, which is written over an older one, grows while it is
+// copied. The checkpoint holds all that was acknowledged before, it is whole, and it is a store
+// like any other. Writing goes on while it is made: the test would not end otherwise.
 func TestCheckpointBesideWrites(t *testing.T) {
 	for _, mode := range bothModes {
 		t.Run(mode.String(), func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 )
 
 // Checkpoint makes in dir, which must not exist, a copy of what is on the disk: all up to Through,
-// and a prefix of what was committed since. Files are linked where the system can. A journal that is
-// copied after it has the records of all that. An error is not final: it is of the copy.
+// and a prefix of what was committed since. Files are linked where the system can. A journal that
+// is copied after it has the records of all that. An error is not final: it is of the copy.
 func (d *DB) Checkpoint(dir string) error {
 	if err := d.own(); err != nil {
 		return err

@@ -68,7 +68,7 @@ func Dial(ctx context.Context, addr string, o Options) (*Conn, error) {
 		}
 		return nil, &ConnError{Addr: addr, Err: err, dialling: true}
 	}
-	c := &Conn{addr: addr, nc: nc, ids: wire.NewScope("", "client"), pending: make(map[string]pending)}
+	c := New(nc, addr)
 	if o.Token != "" && network == "tcp" {
 		if err := c.authenticate(ctx, o.Token); err != nil {
 			c.Close()
@@ -76,6 +76,11 @@ func Dial(ctx context.Context, addr string, o Options) (*Conn, error) {
 		}
 	}
 	return c, nil
+}
+
+// New returns a connection over nc, which it owns. addr is for errors.
+func New(nc net.Conn, addr string) *Conn {
+	return &Conn{addr: addr, nc: nc, ids: wire.NewScope("", "client"), pending: make(map[string]pending)}
 }
 
 func splitAddr(addr string) (network, target string, err error) {

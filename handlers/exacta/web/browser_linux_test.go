@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	driver "trunkline/fuzz/browser"
 	"trunkline/handlers/exacta"
 )
 
@@ -22,18 +23,22 @@ func (s *sockets) cutAll() {
 // hostile runs where text is taken for markup.
 const hostile = `<img src=x onerror=window.pwned=1><script>window.pwned=1</script>`
 
+// browser is a browser of a test.
+type browser struct {
+	*driver.Browser
+	t testing.TB
+}
+
 // TestBrowser shows the page to a browser.
 func TestBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a short run starts no browser")
 	}
 	t.Parallel() // it waits
-	b := startBrowser(t)
+	b := driver.Start(t)
 	for name, f := range map[string]func(*browser){"plan": (*browser).followsAPlan, "restart": (*browser).findsTheServerAgain} {
 		t.Run(name, func(t *testing.T) {
-			own := *b
-			own.t = t
-			f(&own)
+			f(&browser{b.On(t), t})
 		})
 	}
 }
@@ -44,8 +49,8 @@ func (b *browser) followsAPlan() {
 	t := b.t
 	r := start(t, exacta.Config{}, nil)
 	v, addr := view(t, r)
-	b.call("/url", map[string]any{"url": "http://" + addr + viewerPath}, new(any))
-	b.wait(`document.getElementById("link").textContent === "connected" && !document.getElementById("none").hidden`)
+	b.Open("http://" + addr + viewerPath)
+	b.Wait(`document.getElementById("link").textContent === "connected" && !document.getElementById("none").hidden`)
 
 	dir := filepath.Join(newProject(t), "<img src=x onerror=window.pwned=1>")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -59,35 +64,35 @@ func (b *browser) followsAPlan() {
 	c := connect(t, "ws://"+r.addr+wsPath)
 	project := c.ask(1, "OpenProject", `"path":`+quote(dir))["project_id"].(string)
 	plan := c.plan(10, project, "Append \""+hostile+"\" to a.txt, and never rename <img src=x onerror=window.pwned=1>")
-	b.wait(`document.getElementById("state").textContent === "AwaitingApproval"`)
-	b.wait(texts("#steps td") + `.join() === "1,file_modify,a.txt,Modify a.txt: append text,"`)
-	b.wait(texts("#diffs pre .add")+`.join() === arguments[0]`, "+"+hostile)
-	b.wait(texts("#diffs summary") + `.join() === "1. a.txt"`)
-	b.wait(texts("#projects a")+`.join() === arguments[0]`, dir)
-	b.wait(`document.getElementById("about").textContent.includes("MUST_NOT rename img src=x onerror")`)
+	b.Wait(`document.getElementById("state").textContent === "AwaitingApproval"`)
+	b.Wait(driver.Texts("#steps td") + `.join() === "1,file_modify,a.txt,Modify a.txt: append text,"`)
+	b.Wait(driver.Texts("#diffs pre .add")+`.join() === arguments[0]`, "+"+hostile)
+	b.Wait(driver.Texts("#diffs summary") + `.join() === "1. a.txt"`)
+	b.Wait(driver.Texts("#projects a")+`.join() === arguments[0]`, dir)
+	b.Wait(`document.getElementById("about").textContent.includes("MUST_NOT rename img src=x onerror")`)
 
 	c.approve(10, project, plan)
-	b.wait(`document.getElementById("state").textContent === "Completed"`)
-	b.wait(texts("#steps td:last-child") + `[0].startsWith("done in ")`)
-	b.wait(`document.getElementById("bar").value === document.getElementById("bar").max && document.getElementById("phase").textContent === "apply 1/1"`)
+	b.Wait(`document.getElementById("state").textContent === "Completed"`)
+	b.Wait(driver.Texts("#steps td:last-child") + `[0].startsWith("done in ")`)
+	b.Wait(`document.getElementById("bar").value === document.getElementById("bar").max && document.getElementById("phase").textContent === "apply 1/1"`)
 
 	// A lost connection, and events meanwhile.
 	v.Load().sockets.cutAll()
 	c.run(20, project, `Append "two" to a.txt`)
-	b.wait(`Number(document.body.dataset.connections) >= 2`)
+	b.Wait(`Number(document.body.dataset.connections) >= 2`)
 	last := c.events[len(c.events)-1].StreamSeq
-	b.wait(`document.getElementById("last").textContent === arguments[0]`, fmt.Sprint(last))
+	b.Wait(`document.getElementById("last").textContent === arguments[0]`, fmt.Sprint(last))
 	c.run(30, project, `Append "three" to a.txt`)
 	last = c.events[len(c.events)-1].StreamSeq
-	b.wait(`document.getElementById("last").textContent === arguments[0]`, fmt.Sprint(last))
+	b.Wait(`document.getElementById("last").textContent === arguments[0]`, fmt.Sprint(last))
 	var numbers []string
 	for i := range last {
 		numbers = append(numbers, fmt.Sprint(i+1))
 	}
-	if got := b.eval(`Array.from(document.querySelectorAll("#events li"), (e) => e.dataset.seq).join()`); got != strings.Join(numbers, ",") {
+	if got := b.Eval(`Array.from(document.querySelectorAll("#events li"), (e) => e.dataset.seq).join()`); got != strings.Join(numbers, ",") {
 		t.Errorf("events %v, want 1 to %d", got, last)
 	}
-	if gaps := b.eval(`document.body.dataset.gaps || "none"`); gaps != "none" {
+	if gaps := b.Eval(`document.body.dataset.gaps || "none"`); gaps != "none" {
 		t.Errorf("gaps: %v", gaps)
 	}
 
@@ -100,23 +105,23 @@ func (b *browser) followsAPlan() {
 func (b *browser) hears(c *client, project string) {
 	b.t.Helper()
 	c.ask(40, "CloseProject", `"project_id":"`+project+`"`)
-	b.wait(`document.getElementById("state").textContent === "closed"`)
+	b.Wait(`document.getElementById("state").textContent === "closed"`)
 	other := newProject(b.t)
 	second := c.ask(41, "OpenProject", `"path":`+quote(other))["project_id"].(string)
-	b.wait(texts("#projects a")+`.join() === arguments[0]`, other)
-	b.eval(`document.querySelector("#projects a").click()`)
-	b.wait(`document.getElementById("root").textContent === arguments[0]`, other)
+	b.Wait(driver.Texts("#projects a")+`.join() === arguments[0]`, other)
+	b.Eval(`document.querySelector("#projects a").click()`)
+	b.Wait(`document.getElementById("root").textContent === arguments[0]`, other)
 	c.plan(50, second, "create file b.txt")
-	b.wait(texts("#steps td:nth-child(3)") + `.join() === "b.txt"`)
+	b.Wait(driver.Texts("#steps td:nth-child(3)") + `.join() === "b.txt"`)
 }
 
 // harmless: nothing of a project became markup, ran, or was even tried.
 func (b *browser) harmless() {
 	b.t.Helper()
-	if b.eval(`window.pwned === undefined && document.querySelectorAll("img, script:not([src='page.js']), style, iframe").length === 0`) != true {
+	if b.Eval(`window.pwned === undefined && document.querySelectorAll("img, script:not([src='page.js']), style, iframe").length === 0`) != true {
 		b.t.Error("text became markup")
 	}
-	for _, e := range b.log() {
+	for _, e := range b.Log() {
 		if !strings.Contains(e.Message, "favicon") && !strings.Contains(e.Message, "WebSocket") {
 			b.t.Errorf("console: %s", e.Message)
 		}
@@ -127,22 +132,20 @@ func (b *browser) harmless() {
 // page.
 func (b *browser) usable() {
 	b.t.Helper()
-	b.devtools("Emulation.setDeviceMetricsOverride", map[string]any{"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": false})
-	b.wait(`innerWidth === 400 && document.documentElement.scrollWidth <= 400`)
+	b.Resize(400, 800)
+	b.Wait(`document.documentElement.scrollWidth <= 400`)
 	colour := func(scheme string) any {
-		b.devtools("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}})
-		return b.eval(`getComputedStyle(document.body).backgroundColor`)
+		b.Prefer(scheme)
+		return b.Eval(`getComputedStyle(document.body).backgroundColor`)
 	}
 	if light, dark := colour("light"), colour("dark"); light == dark {
 		b.t.Errorf("light and dark are both %v", light)
 	}
-	b.eval(`document.activeElement.blur()`)
+	b.Eval(`document.activeElement.blur()`)
 	var ids []string
 	for range 3 {
-		for _, kind := range []string{"keyDown", "keyUp"} {
-			b.devtools("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9})
-		}
-		ids = append(ids, fmt.Sprint(b.eval(`document.activeElement.id || document.activeElement.tagName`)))
+		b.Press("Tab", "Tab", 9)
+		ids = append(ids, fmt.Sprint(b.Eval(`document.activeElement.id || document.activeElement.tagName`)))
 	}
 	if len(ids) != 3 || ids[0] == ids[1] || ids[1] == ids[2] {
 		b.t.Errorf("the keyboard reaches %v", ids)
@@ -158,8 +161,8 @@ func (b *browser) findsTheServerAgain() {
 	c := connect(t, "ws://"+r.addr+wsPath)
 	project := c.ask(1, "OpenProject", `"path":`+quote(dir))["project_id"].(string)
 	c.run(10, project, `Append "x" to a.txt`)
-	b.call("/url", map[string]any{"url": "http://" + addr + viewerPath}, new(any))
-	b.wait(`document.getElementById("state").textContent === "Completed"`)
+	b.Open("http://" + addr + viewerPath)
+	b.Wait(`document.getElementById("state").textContent === "Completed"`)
 	c.ask(20, "CloseProject", `"project_id":"`+project+`"`)
 
 	next := start(t, exacta.Config{}, nil)
@@ -167,9 +170,9 @@ func (b *browser) findsTheServerAgain() {
 	c = connect(t, "ws://"+next.addr+wsPath)
 	c.ask(1, "OpenProject", `"path":`+quote(dir))
 	c.plan(10, project, `Append "y" to a.txt`)
-	b.wait(`document.getElementById("last").textContent === arguments[0]`, fmt.Sprint(len(c.events)))
-	b.wait(`document.querySelector("#events li").dataset.seq === "1" && document.getElementById("state").textContent === "AwaitingApproval"`)
-	if gaps := b.eval(`document.body.dataset.gaps || "none"`); gaps != "none" {
+	b.Wait(`document.getElementById("last").textContent === arguments[0]`, fmt.Sprint(len(c.events)))
+	b.Wait(`document.querySelector("#events li").dataset.seq === "1" && document.getElementById("state").textContent === "AwaitingApproval"`)
+	if gaps := b.Eval(`document.body.dataset.gaps || "none"`); gaps != "none" {
 		t.Errorf("gaps: %v", gaps)
 	}
 }

@@ -93,7 +93,10 @@ type server struct {
 	threads *threadEndpoint  // nil when they are closed
 	exacta  *projectEndpoint // nil when exacta.listen_addr and exacta.ws_addr are empty
 	admin   *ops.Server      // nil when admin.listen_addr is empty
+	console *consolePages    // nil when admin.listen_addr is empty
 	failed  chan error
+	started time.Time
+	version string
 
 	reloaded atomic.Pointer[ops.Reload] // nil before the first reload
 }
@@ -166,7 +169,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		return nil, err
 	}
 	o.files, o.certs = stream.NewFiles(), make(certificates)
-	s := &server{cfg: cfg, options: o, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1)}
+	s := &server{cfg: cfg, options: o, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1), started: time.Now(), version: o.Build.Version}
 	defer o.Sockets.close()
 	o.recorder = obs.NewRecorder(cfg.Admin.SlowThreshold, cfg.Admin.SlowEntries)
 	if s.kernel, err = openEndpoint(cfg, o, reg); err != nil {
@@ -204,13 +207,18 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if cfg.Admin.ListenAddr == "" {
 		return s, o.Sockets.check()
 	}
-	s.admin, err = ops.Listen(ops.Config{
+	oc := ops.Config{
 		Addr: cfg.Admin.ListenAddr, Listener: o.Sockets.take("admin.listen_addr", cfg.Admin.ListenAddr), InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
 		Live: s.kernel.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
 		Recovery: s.kernel.store.recovery, Store: func() ops.Store { return s.kernel.store.view(time.Now()) },
-		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Reload: s.lastReload,
-	})
-	if err != nil {
+		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor, Reload: s.lastReload,
+		Overview: func() obs.Overview { return s.overview(o.recorder.Latencies(), time.Now()) },
+	}
+	if s.console, err = s.openConsole(&oc, o.Build.Version); err != nil {
+		return nil, err
+	}
+	oc.Console = s.console
+	if s.admin, err = ops.Listen(oc); err != nil {
 		return nil, err
 	}
 	return s, o.Sockets.check()
@@ -309,6 +317,7 @@ func (s *server) abort() {
 // closeAdmin lets the last answers finish. A scraper that holds its connection past the grace is
 // cut; the server's work was done before.
 func (s *server) closeAdmin() {
+	s.console.shutdown()
 	if s.admin == nil {
 		return
 	}
@@ -321,6 +330,7 @@ func (s *server) closeAdmin() {
 func (s *server) drain() error {
 	s.ready.Hold(reasonDraining)
 	s.ready.Release(reasonLameDuck)
+	s.console.shutdown()
 	s.log.Info("draining", "grace_secs", int64(s.cfg.Kernel.ShutdownGrace/time.Second))
 	grace := s.cfg.Kernel.ShutdownGrace
 	webEnded, toolsEnded, threadsEnded, exactaEnded := make(chan error, 1), make(chan error, 1), make(chan error, 1), make(chan error, 1)

@@ -24,8 +24,8 @@ type checkpoints struct {
 	server *control.Server // nil where the socket could not be opened
 }
 
-// openCheckpoints removes what a server that died has left, and answers from then on. Without a socket there
-// is no backup beside this server, and everything else works.
+// openCheckpoints removes what a server that died has left, and answers from then on. Without a
+// socket there is no backup beside this server, and everything else works.
 func (s *storage) openCheckpoints() {
 	store := absolute(s.cfg.Dir)
 	h := fnv.New64a()

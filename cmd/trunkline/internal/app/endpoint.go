@@ -22,6 +22,7 @@ import (
 type endpoint struct {
 	svc         *ipc.Service
 	srv         *reactor.Server
+	taps        link.Taps
 	bound       []bound
 	tasks       sync.WaitGroup // accept loops and the watch over the event loops
 	dead        atomic.Pointer[error]
@@ -49,7 +50,9 @@ func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, 
 	if e.bound, err = listenAll(&cfg.Kernel.Access, o); err != nil {
 		return nil, err
 	}
-	if e.srv, err = reactor.New(reactorConfig(&cfg.Kernel, e.svc, o)); err != nil {
+	rc := reactorConfig(&cfg.Kernel, e.svc, o)
+	rc.Open = e.taps.Opener(rc.Open)
+	if e.srv, err = reactor.New(rc); err != nil {
 		closeAll(e.bound)
 		return nil, fmt.Errorf("cannot start the event loops: %w", err)
 	}

@@ -163,6 +163,7 @@ func (e *everywhere) useThreads(open *[]net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = conn.Close() })
 	*open = append(*open, conn)
 	in := bufio.NewReader(conn)
 	for _, line := range []string{

@@ -27,28 +27,28 @@ const (
 )
 
 // head is what changes with the clock.
-func head(p *loadgen.Plan, t *tally, passed time.Duration, width int) []line {
-	return []line{
-		labelled(width, "bench", span{targetText(p.Target), strong}, span{connsText(p), plain}),
-		labelled(width, "asked", span{scheduleText(p), plain}),
+func head(p *loadgen.Plan, t *tally, passed time.Duration, width int) []Line {
+	return []Line{
+		Labelled(width, "bench", Span{targetText(p.Target), Strong}, Span{connsText(p), Plain}),
+		Labelled(width, "asked", Span{scheduleText(p), Plain}),
 		progress(p, t, passed, width),
 	}
 }
 
 // body is what changes with each sample only. It goes through every histogram.
-func body(p *loadgen.Plan, t *tally, width int) []line {
-	out := append([]line{nil}, counts(t, width)...)
+func body(p *loadgen.Plan, t *tally, width int) []Line {
+	out := append([]Line{nil}, counts(t, width)...)
 	out = append(out, nil)
 	out = append(out, latencyLines(t, width)...)
 	out = append(out, nil,
-		overTime(width, "done/s", t.rates, func(v float64) string { return rateText(v) + "/s" }),
-		overTime(width, "p99", t.p99s, func(v float64) string { return latencyText(whole(v)) }),
+		overTime(width, "done/s", t.rates, func(v float64) string { return RateText(v) + "/s" }),
+		overTime(width, "p99", t.p99s, func(v float64) string { return LatencyText(whole(v)) }),
 		nil)
 	return append(out, mix(p, t, width)...)
 }
 
 // fit leaves out what rows do not hold: first the empty lines from below, then the last ones.
-func fit(lines []line, rows int) []line {
+func fit(lines []Line, rows int) []Line {
 	for i := len(lines) - 1; i >= 0 && len(lines) > rows; i-- {
 		if lines[i] == nil {
 			lines = slices.Delete(lines, i, i+1)
@@ -58,18 +58,18 @@ func fit(lines []line, rows int) []line {
 }
 
 // progress is how far the run is, by the bound that ends it first.
-func progress(p *loadgen.Plan, t *tally, passed time.Duration, width int) line {
+func progress(p *loadgen.Plan, t *tally, passed time.Duration, width int) Line {
 	phase, share, text := stage(p, t, passed)
 	n := min(barCells, width-labelCells-len("measuring")-1-len(" 100 %")-2-cells(text))
-	l := line{{padRight("now", labelCells), faint}, {padRight(phase, len("measuring")) + " ", strong}}
+	l := Line{{padRight("now", labelCells), Faint}, {padRight(phase, len("measuring")) + " ", Strong}}
 	if share >= 0 && n >= 4 {
 		done, rest := bar(share, n)
-		l = append(l, span{done, good}, span{rest, faint})
+		l = append(l, Span{done, Good}, Span{rest, Faint})
 	}
 	if share >= 0 {
-		l = append(l, span{padLeft(percentText(share), len(" 100 %")), plain})
+		l = append(l, Span{padLeft(percentText(share), len(" 100 %")), Plain})
 	}
-	return append(l, span{"  " + text, plain})
+	return append(l, Span{"  " + text, Plain})
 }
 
 // stage names the phase of the run; share is negative where it is not known.
@@ -103,7 +103,7 @@ func ratio(part, of float64) float64 {
 	return min(max(part/of, 0), 1)
 }
 
-func percentText(share float64) string { return countText(int64(share*100)) + " %" }
+func percentText(share float64) string { return CountText(int64(share*100)) + " %" }
 
 // bar is a bar of n cells in eighths, and what is left of it.
 func bar(share float64, n int) (done, rest string) {
@@ -117,68 +117,68 @@ func bar(share float64, n int) (done, rest string) {
 
 // counts are the rates of the newest interval, the sums, what happened to the connections, and the
 // errors.
-func counts(t *tally, width int) []line {
+func counts(t *tally, width int) []Line {
 	s, sum := &t.newest, &t.sum
 	d := s.To - s.From
-	rate := func(n int64) string { return rateText(perSecond(n, d)) + "/s" }
-	return []line{
-		labelled(width, "rate", span{"due " + rate(s.Due), plain}, span{"done " + rate(s.Done), strong},
-			span{"failed " + rate(s.Failed), alarm(s.Failed)}, span{"sent " + rate(s.Sent), plain}),
-		labelled(width, "total", span{"done " + countText(sum.Done), strong}, span{"failed " + countText(sum.Failed), alarm(sum.Failed)},
-			span{"in flight " + countText(s.InFlight), plain}),
-		labelled(width, "conns", span{"lost " + countText(sum.Lost), alarm(sum.Lost)}, span{"late replies " + countText(sum.Late), alarm(sum.Late)},
-			span{"out " + bytesText(sum.Bytes.Sent), plain}, span{"in " + bytesText(sum.Bytes.Received), plain}),
+	rate := func(n int64) string { return RateText(perSecond(n, d)) + "/s" }
+	return []Line{
+		Labelled(width, "rate", Span{"due " + rate(s.Due), Plain}, Span{"done " + rate(s.Done), Strong},
+			Span{"failed " + rate(s.Failed), alarm(s.Failed)}, Span{"sent " + rate(s.Sent), Plain}),
+		Labelled(width, "total", Span{"done " + CountText(sum.Done), Strong}, Span{"failed " + CountText(sum.Failed), alarm(sum.Failed)},
+			Span{"in flight " + CountText(s.InFlight), Plain}),
+		Labelled(width, "conns", Span{"lost " + CountText(sum.Lost), alarm(sum.Lost)}, Span{"late replies " + CountText(sum.Late), alarm(sum.Late)},
+			Span{"out " + bytesText(sum.Bytes.Sent), Plain}, Span{"in " + bytesText(sum.Bytes.Received), Plain}),
 		errorLine(sum.Errors, width),
 	}
 }
 
 func bytesText(n int64) string { return cli.Bytes(uint64(max(n, 0))) }
 
-func alarm(n int64) style {
+func alarm(n int64) Style {
 	if n > 0 {
-		return bad
+		return Bad
 	}
-	return plain
+	return Plain
 }
 
 // errorLine lists the codes that fit, and how many kinds do not.
-func errorLine(errs map[string]int64, width int) line {
+func errorLine(errs map[string]int64, width int) Line {
 	kinds := byCount(errs)
 	if len(kinds) == 0 {
-		return labelled(width, "errors", span{"none", faint})
+		return Labelled(width, "errors", Span{"none", Faint})
 	}
-	var items []span
+	var items []Span
 	used := labelCells
 	for i, k := range kinds {
-		text := clean(k.name) + " " + countText(k.n)
+		text := Clean(k.name) + " " + CountText(k.n)
 		more := ""
 		if i+1 < len(kinds) {
-			more = countText(int64(len(kinds)-i-1)) + " more kinds"
+			more = CountText(int64(len(kinds)-i-1)) + " more kinds"
 		}
 		if i > 0 && used+2+cells(text)+2+cells(more) > width {
-			items = append(items, span{countText(int64(len(kinds)-i)) + " more kinds", faint})
+			items = append(items, Span{CountText(int64(len(kinds)-i)) + " more kinds", Faint})
 			break
 		}
-		items = append(items, span{text, bad})
+		items = append(items, Span{text, Bad})
 		used += 2 + cells(text)
 	}
-	return labelled(width, "errors", items...)
+	return Labelled(width, "errors", items...)
 }
 
 // quantileDrops is the order in which a narrow table leaves quantiles out: p90 first, then p99.9,
 // then the maximum.
 var quantileDrops = [len(quantileNames)]int{0, 9, 0, 8, 7}
 
-func latencyColumns(name string) []column {
-	cols := []column{{head: name}}
+func latencyColumns(name string) []Column {
+	cols := []Column{{Head: name}}
 	for i, q := range quantileNames {
-		cols = append(cols, column{head: padLeft(q, len("99.9 ms")), drop: quantileDrops[i]})
+		cols = append(cols, Column{Head: padLeft(q, len("99.9 ms")), Drop: quantileDrops[i]})
 	}
 	return cols
 }
 
 // latencyLines are the quantiles of the newest interval and of all that was measured.
-func latencyLines(t *tally, width int) []line {
+func latencyLines(t *tally, width int) []Line {
 	newest := "last"
 	if d := t.newest.To - t.newest.From; d > 0 {
 		newest += " " + spanText(roundSpan(d))
@@ -187,7 +187,7 @@ func latencyLines(t *tally, width int) []line {
 		append([]string{newest}, latencyTexts(t.newest.Latency)...),
 		append([]string{"measured"}, latencyTexts(t.sum.Latency)...),
 	}
-	return headed(table(width, latencyColumns("latency"), rows))
+	return headed(Table(width, latencyColumns("latency"), rows))
 }
 
 // roundSpan leaves two or three digits of a duration, so that an interval that is a little short
@@ -199,31 +199,31 @@ func roundSpan(d time.Duration) time.Duration {
 	return d.Round(10 * time.Millisecond)
 }
 
-func headed(texts []string) []line {
-	out := make([]line, len(texts))
+func headed(texts []string) []Line {
+	out := make([]Line, len(texts))
 	for i, s := range texts {
-		as := plain
+		as := Plain
 		if i == 0 {
-			as = faint
+			as = Faint
 		}
-		out[i] = line{{s, as}}
+		out[i] = Line{{s, as}}
 	}
 	return out
 }
 
 // overTime is a sparkline over the last intervals with its scale.
-func overTime(width int, label string, h history, text func(float64) string) line {
+func overTime(width int, label string, h history, text func(float64) string) Line {
 	n := min(sparkCells, width-labelCells-scaleCells)
 	drawn, top := sparkline(h.last(n), n)
 	scale := "0 to " + text(top)
 	if len(h) == 0 {
 		scale = ""
 	}
-	return line{{padRight(label, labelCells), faint}, {padRight(drawn, n), good}, {"  " + scale, faint}}
+	return Line{{padRight(label, labelCells), Faint}, {padRight(drawn, n), Good}, {"  " + scale, Faint}}
 }
 
 // mix is one row for each method, or for the first of many.
-func mix(p *loadgen.Plan, t *tally, width int) []line {
+func mix(p *loadgen.Plan, t *tally, width int) []Line {
 	names := methods(p, t.newest.ByMethod)
 	if len(names) == 0 {
 		names = planned(p)
@@ -231,16 +231,16 @@ func mix(p *loadgen.Plan, t *tally, width int) []line {
 	rows := make([][]string, 0, blockMethods+1)
 	for i, name := range names {
 		if i == blockMethods-1 && len(names) > blockMethods {
-			rows = append(rows, []string{"and " + countText(int64(len(names)-i)) + " more"})
+			rows = append(rows, []string{"and " + CountText(int64(len(names)-i)) + " more"})
 			break
 		}
 		rows = append(rows, mixRow(t, name))
 	}
-	cols := []column{{head: "method"}, {head: "share", drop: 9}, {head: "done/s"}, {head: "failed", drop: 6}, {head: "p50", drop: 8}, {head: "p99"}, {head: "max", drop: 7}}
+	cols := []Column{{Head: "method"}, {Head: "share", Drop: 9}, {Head: "done/s"}, {Head: "failed", Drop: 6}, {Head: "p50", Drop: 8}, {Head: "p99"}, {Head: "max", Drop: 7}}
 	for i := range cols[1:] {
-		cols[i+1].head = padLeft(cols[i+1].head, len("99.9 ms"))
+		cols[i+1].Head = padLeft(cols[i+1].Head, len("99.9 ms"))
 	}
-	return headed(table(width, cols, rows))
+	return headed(Table(width, cols, rows))
 }
 
 func planned(p *loadgen.Plan) []string {
@@ -262,10 +262,10 @@ func mixRow(t *tally, name string) []string {
 	}
 	texts := latencyTexts(sum.Latency)
 	return []string{
-		clean(name),
+		Clean(name),
 		shareText(sum.Done, t.sum.Done),
-		rateText(perSecond(now.Done, t.newest.To-t.newest.From)),
-		countText(sum.Failed),
+		RateText(perSecond(now.Done, t.newest.To-t.newest.From)),
+		CountText(sum.Failed),
 		texts[atP50], texts[atP99], texts[atMax],
 	}
 }

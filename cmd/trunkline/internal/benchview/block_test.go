@@ -77,15 +77,15 @@ func TestBlockFits(t *testing.T) {
 			t.Errorf("%d lines", len(lines))
 		}
 		for _, l := range lines {
-			text := l.render(width, false)
+			text := l.Render(width, false)
 			if n := cells(text); n > width {
 				t.Errorf("%d cells of %d: %q", n, width, text)
 			}
 			if strings.ContainsFunc(text, unicode.IsControl) {
 				t.Errorf("control character: %q", text)
 			}
-			if strings.HasPrefix(l.render(width, true), "\x1b[") != (text != "" && l[0].as != plain) {
-				t.Errorf("colours of %q", l.render(width, true))
+			if strings.HasPrefix(l.Render(width, true), "\x1b[") != (text != "" && l[0].As != Plain) {
+				t.Errorf("colours of %q", l.Render(width, true))
 			}
 		}
 	})
@@ -98,7 +98,7 @@ func TestProgress(t *testing.T) {
 		p.Duration, p.Count = duration, count
 		tally := newTally()
 		tally.add(loadgen.Sample{To: time.Second, Done: done})
-		if got := progress(&p, tally, passed, 54).render(54, false); got != "now     "+want {
+		if got := progress(&p, tally, passed, 54).Render(54, false); got != "now     "+want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -131,17 +131,17 @@ func TestRoundedSpans(t *testing.T) {
 func TestFit(t *testing.T) {
 	f := func(rows int, want string) {
 		t.Helper()
-		var lines []line
+		var lines []Line
 		for _, s := range []string{"a", "", "b", "", "c"} {
 			if s == "" {
 				lines = append(lines, nil)
 				continue
 			}
-			lines = append(lines, line{{s, plain}})
+			lines = append(lines, Line{{s, Plain}})
 		}
 		got := ""
 		for _, l := range fit(lines, rows) {
-			got += l.render(9, false) + "|"
+			got += l.Render(9, false) + "|"
 		}
 		if got != want {
 			t.Errorf("%d rows: %s, want %s", rows, got, want)
@@ -159,7 +159,7 @@ func TestFit(t *testing.T) {
 func TestErrorLine(t *testing.T) {
 	f := func(errs map[string]int64, width int, want string) {
 		t.Helper()
-		if got := errorLine(errs, width).render(width, false); got != want {
+		if got := errorLine(errs, width).Render(width, false); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -210,6 +210,6 @@ func TestSparkline(t *testing.T) {
 
 // block is the live view as lines. It is a function of what it gets, so that a test can look at any
 // moment of a run. passed is the time since the start of measuring, negative while warming up.
-func block(p *loadgen.Plan, t *tally, passed time.Duration, width int) []line {
+func block(p *loadgen.Plan, t *tally, passed time.Duration, width int) []Line {
 	return append(head(p, t, passed, width), body(p, t, width)...)
 }

@@ -8,10 +8,10 @@ import (
 // ellipsis ends what was cut.
 const ellipsis = '…'
 
-// clean makes a text from outside fit to show: what a terminal would take for a command (control
+// Clean makes a text from outside fit to show: what a terminal would take for a command (control
 // characters, escapes), what turns the direction of writing and what is no UTF-8 becomes a
 // replacement character; white space becomes a space.
-func clean(s string) string {
+func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\u200d': // joins emoji
@@ -100,47 +100,48 @@ var wide = &unicode.RangeTable{
 	},
 }
 
-// style is the parameter of a terminal's "select graphic rendition"; plain needs none.
-type style string
+// Style is the parameter of a terminal's "select graphic rendition"; Plain needs none.
+type Style string
 
+// The styles.
 const (
-	plain  style = ""
-	strong style = "1"
-	faint  style = "2"
-	bad    style = "31"
-	good   style = "32"
+	Plain  Style = ""
+	Strong Style = "1"
+	Faint  Style = "2"
+	Bad    Style = "31"
+	Good   Style = "32"
 )
 
-// span is a text of one style.
-type span struct {
-	text string
-	as   style
+// Span is a text of one style.
+type Span struct {
+	Text string
+	As   Style
 }
 
-// line is one line of the block, before it is cut to a width.
-type line []span
+// Line is one line of the block, before it is cut to a width.
+type Line []Span
 
-// render cuts l to width cells and adds its colours, if asked to. Nothing it returns moves the
+// Render cuts l to width cells and adds its colours, if asked to. Nothing it returns moves the
 // cursor.
-func (l line) render(width int, color bool) string {
+func (l Line) Render(width int, color bool) string {
 	var b strings.Builder
 	for _, s := range l {
-		text := clip(s.text, width)
+		text := clip(s.Text, width)
 		width -= cells(text)
-		if !color || s.as == plain || text == "" {
+		if !color || s.As == Plain || text == "" {
 			b.WriteString(text)
 			continue
 		}
-		b.WriteString("\x1b[" + string(s.as) + "m" + text + "\x1b[0m")
+		b.WriteString("\x1b[" + string(s.As) + "m" + text + "\x1b[0m")
 	}
 	return strings.TrimRight(b.String(), " ")
 }
 
 // cells is the width of l before it is cut.
-func (l line) cells() int {
+func (l Line) cells() int {
 	n := 0
 	for _, s := range l {
-		n += cells(s.text)
+		n += cells(s.Text)
 	}
 	return n
 }
@@ -148,21 +149,21 @@ func (l line) cells() int {
 // labelCells is the width of the labels at the left of the block.
 const labelCells = 8
 
-// labelled is a line of items after a label, two cells apart, as many as fit: those that matter
+// Labelled is a line of items after a label, two cells apart, as many as fit: those that matter
 // most come first, and none is cut but the first.
-func labelled(width int, label string, items ...span) line {
-	l := line{{padRight(label, labelCells), faint}}
+func Labelled(width int, label string, items ...Span) Line {
+	l := Line{{padRight(label, labelCells), Faint}}
 	used := labelCells
 	for i, it := range items {
 		gap := 0
 		if i > 0 {
 			gap = 2
 		}
-		n := gap + cells(it.text)
+		n := gap + cells(it.Text)
 		if i > 0 && used+n > width {
 			break
 		}
-		l = append(l, span{blanks(gap), plain}, it)
+		l = append(l, Span{blanks(gap), Plain}, it)
 		used += n
 	}
 	return l
@@ -172,18 +173,18 @@ func labelled(width int, label string, items ...span) line {
 // for.
 const narrowestName = 6
 
-// column is one column of a table. The first is a name and left-aligned, all others are numbers and
+// Column is one column of a table. The first is a name and left-aligned, all others are numbers and
 // right-aligned. Where the width does not suffice, the column with the greatest drop goes first; 0
 // stays.
-type column struct {
-	head string
-	drop int
+type Column struct {
+	Head string
+	Drop int
 }
 
-// table lays out rows below the heads of cols, two cells apart, within width cells if it can: first
+// Table lays out rows below the heads of cols, two cells apart, within width cells if it can: first
 // columns are dropped, then names are cut. The first line are the heads. Cells of a row beyond cols
 // are ignored.
-func table(width int, cols []column, rows [][]string) []string {
+func Table(width int, cols []Column, rows [][]string) []string {
 	keep := make([]int, len(cols))
 	for i := range keep {
 		keep[i] = i
@@ -201,7 +202,7 @@ func table(width int, cols []column, rows [][]string) []string {
 	}
 	heads := make([]string, len(cols))
 	for i, c := range cols {
-		heads[i] = c.head
+		heads[i] = c.Head
 	}
 	out := []string{row(heads, widths, keep)}
 	for _, r := range rows {
@@ -210,10 +211,10 @@ func table(width int, cols []column, rows [][]string) []string {
 	return out
 }
 
-func columnWidths(cols []column, rows [][]string) []int {
+func columnWidths(cols []Column, rows [][]string) []int {
 	widths := make([]int, len(cols))
 	for i, c := range cols {
-		widths[i] = cells(c.head)
+		widths[i] = cells(c.Head)
 		for _, r := range rows {
 			if i < len(r) {
 				widths[i] = max(widths[i], cells(r[i]))
@@ -232,10 +233,10 @@ func total(widths, keep []int) int {
 }
 
 // mostDroppable returns where in keep the column is that goes first, -1 if all must stay.
-func mostDroppable(cols []column, keep []int) int {
+func mostDroppable(cols []Column, keep []int) int {
 	at := -1
 	for i, c := range keep {
-		if cols[c].drop > 0 && (at < 0 || cols[c].drop > cols[keep[at]].drop) {
+		if cols[c].Drop > 0 && (at < 0 || cols[c].Drop > cols[keep[at]].Drop) {
 			at = i
 		}
 	}

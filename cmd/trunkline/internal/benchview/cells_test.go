@@ -50,7 +50,7 @@ func TestClip(t *testing.T) {
 func TestClean(t *testing.T) {
 	f := func(s, want string) {
 		t.Helper()
-		if got := clean(s); got != want {
+		if got := Clean(s); got != want {
 			t.Errorf("%q: %q, want %q", s, got, want)
 		}
 	}
@@ -67,7 +67,7 @@ func FuzzTexts(f *testing.F) {
 		f.Add(s, 3)
 	}
 	f.Fuzz(func(t *testing.T, s string, n int) {
-		s = clean(s)
+		s = Clean(s)
 		if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
 			t.Errorf("not clean: %q", s)
 		}

@@ -20,7 +20,7 @@ import (
 func address(t loadgen.Target) string {
 	scheme, rest, ok := strings.Cut(t.Addr, "://")
 	if !ok || scheme == "unix" {
-		return clean(t.Addr)
+		return Clean(t.Addr)
 	}
 	rest, _, asks := strings.Cut(rest, "?")
 	host, path, slash := strings.Cut(rest, "/")
@@ -31,17 +31,17 @@ func address(t loadgen.Target) string {
 	if asks {
 		host += "?…"
 	}
-	return clean(scheme + "://" + host)
+	return Clean(scheme + "://" + host)
 }
 
-func targetText(t loadgen.Target) string { return clean(t.Protocol) + " " + address(t) }
+func targetText(t loadgen.Target) string { return Clean(t.Protocol) + " " + address(t) }
 
 func connsText(p *loadgen.Plan) string {
 	noun := "connections"
 	if p.Conns == 1 {
 		noun = "connection"
 	}
-	return fmt.Sprintf("%s %s × depth %s", countText(int64(p.Conns)), noun, countText(int64(p.Depth)))
+	return fmt.Sprintf("%s %s × depth %s", CountText(int64(p.Conns)), noun, CountText(int64(p.Depth)))
 }
 
 // scheduleText is the schedule with its bounds: what the run was asked for.
@@ -49,17 +49,17 @@ func scheduleText(p *loadgen.Plan) string {
 	var b strings.Builder
 	switch p.Schedule.Kind {
 	case loadgen.Ramp:
-		fmt.Fprintf(&b, "ramp from %s/s to %s/s", rateText(p.Schedule.From), rateText(p.Schedule.To))
+		fmt.Fprintf(&b, "ramp from %s/s to %s/s", RateText(p.Schedule.From), RateText(p.Schedule.To))
 	case loadgen.Max:
 		b.WriteString("as fast as it goes")
 	default:
-		fmt.Fprintf(&b, "constant %s/s", rateText(p.Schedule.To))
+		fmt.Fprintf(&b, "constant %s/s", RateText(p.Schedule.To))
 	}
 	if p.Timed() {
 		b.WriteString(" for " + spanText(p.Duration))
 	}
 	if p.Count > 0 {
-		b.WriteString(", at most " + countText(p.Count) + " requests")
+		b.WriteString(", at most " + CountText(p.Count) + " requests")
 	}
 	if p.Warmup > 0 {
 		b.WriteString(", after " + spanText(p.Warmup) + " of warm-up")
@@ -139,24 +139,24 @@ func sentences(r *loadgen.Result) []string {
 	case t.Due == 0 && ended == 0:
 		say("Nothing was measured: no request was due before the run ended.")
 	case unanswered(t) >= ended:
-		say("Nothing answered: of %s requests that were due, not one got a reply. %s", countText(t.Due), mostOften(t))
+		say("Nothing answered: of %s requests that were due, not one got a reply. %s", CountText(t.Due), mostOften(t))
 	case t.Done == 0:
-		say("Every request failed: not one of %s replies was a result. %s", countText(ended), mostOften(t))
+		say("Every request failed: not one of %s replies was a result. %s", CountText(ended), mostOften(t))
 	}
 	if r.MissedSchedule {
 		say("The generator could not keep its own schedule: it was late by up to %s, and the latencies hold that lag. "+
 			"They tell of this machine as much as of the server. Ask for less, or give the generator more processors.",
-			latencyText(int64(r.LatestLag)))
+			LatencyText(int64(r.LatestLag)))
 	}
 	if n := t.Due - t.Sent - t.Errors[loadgen.ErrorUnconnected]; n > leftOver(r) && r.Plan.Schedule.Kind != loadgen.Max {
 		say("The server did not keep up with the schedule: %s requests (%s) were due and never sent, because every place "+
-			"(connections × depth) was taken.", countText(n), shareText(n, t.Due))
+			"(connections × depth) was taken.", CountText(n), shareText(n, t.Due))
 	}
 	if r.Plan.Schedule.Kind == loadgen.Max && t.Done > 0 {
 		say("There was no schedule: each connection was kept at its depth. Such latencies say nothing about the server at a given rate.")
 	}
 	if n := recorded(t.Latency); n > 0 && n < fewLatencies {
-		say("With fewer than %s latencies, p99.9 is the slowest of them and says no more than the maximum.", countText(fewLatencies))
+		say("With fewer than %s latencies, p99.9 is the slowest of them and says no more than the maximum.", CountText(fewLatencies))
 	}
 	return out
 }
@@ -184,7 +184,7 @@ func mostOften(t *loadgen.Sample) string {
 	if len(kinds) == 0 {
 		return ""
 	}
-	return "Most often: " + clean(kinds[0].name) + "."
+	return "Most often: " + Clean(kinds[0].name) + "."
 }
 
 // wrap breaks s between words into lines of at most width cells; a longer word stays whole.
@@ -204,9 +204,9 @@ func wrap(s string, width int) []string {
 // nothing stands where there is no number: nothing answered, so there is no latency.
 const nothing = "-"
 
-// latencyText is a latency for people: three digits in µs, ms or s, at most 8 cells for all that a
+// LatencyText is a latency for people: three digits in µs, ms or s, at most 8 cells for all that a
 // histogram can hold.
-func latencyText(ns int64) string {
+func LatencyText(ns int64) string {
 	v, unit := scaled(ns)
 	if ns <= 0 {
 		return "0 " + unit
@@ -233,7 +233,7 @@ func threeDigits(v float64) string {
 	case v < 99.95:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
-	return countText(whole(v))
+	return CountText(whole(v))
 }
 
 // whole rounds v to an int64 and holds it at the ends of the range; what is no number is 0.
@@ -250,8 +250,8 @@ func whole(v float64) int64 {
 	return int64(v)
 }
 
-// countText is a count with its thousands apart: 1,234,567.
-func countText(n int64) string {
+// CountText is a count with its thousands apart: 1,234,567.
+func CountText(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	sign := ""
 	if s[0] == '-' {
@@ -276,11 +276,11 @@ func perSecond(n int64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// rateText is a number per second, without its unit. Small rates keep three digits, whole ones no
+// RateText is a number per second, without its unit. Small rates keep three digits, whole ones no
 // fraction.
-func rateText(v float64) string {
+func RateText(v float64) string {
 	if v == math.Trunc(v) || math.Abs(v) >= 99.95 || math.IsNaN(v) {
-		return countText(whole(v))
+		return CountText(whole(v))
 	}
 	return threeDigits(v)
 }
@@ -367,7 +367,7 @@ func latencyTexts(h *hdrhistogram.Histogram) []string {
 	for i := range out {
 		out[i] = nothing
 		if ok {
-			out[i] = latencyText(ns[i])
+			out[i] = LatencyText(ns[i])
 		}
 	}
 	return out

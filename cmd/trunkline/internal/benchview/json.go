@@ -230,7 +230,7 @@ func value(s string) string {
 			return '_'
 		}
 		return r
-	}, clean(s))
+	}, Clean(s))
 }
 
 // decimal has no exponent and no thousands apart.

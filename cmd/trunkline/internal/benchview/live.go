@@ -54,7 +54,7 @@ type Live struct {
 
 	// Of the painting goroutine:
 	frame frame
-	body  []line
+	body  []Line
 	drawn int // the samples and the width in body
 	fits  int
 	close sync.Once
@@ -128,7 +128,7 @@ func (l *Live) repaint() {
 	lines = fit(append(lines, l.body...), rows)
 	texts := make([]string, len(lines))
 	for i, ln := range lines {
-		texts[i] = ln.render(width, l.color)
+		texts[i] = ln.Render(width, l.color)
 	}
 	if out := l.frame.next(texts, lines, width); out != nil {
 		_, _ = l.w.Write(out) // a terminal that is gone ends the run by a signal, not by a lost picture
@@ -162,7 +162,7 @@ type frame struct {
 
 // next returns the bytes that replace the lines on the terminal by texts, nil if they are the same.
 // The bytes are valid until the next call.
-func (f *frame) next(texts []string, lines []line, width int) []byte {
+func (f *frame) next(texts []string, lines []Line, width int) []byte {
 	if f.texts != nil && width == f.width && slices.Equal(f.texts, texts) {
 		return nil
 	}

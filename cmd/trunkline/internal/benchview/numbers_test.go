@@ -13,7 +13,7 @@ import (
 func TestLatencyText(t *testing.T) {
 	f := func(ns int64, want string) {
 		t.Helper()
-		if got := latencyText(ns); got != want {
+		if got := LatencyText(ns); got != want {
 			t.Errorf("%d ns: %q, want %q", ns, got, want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestLatencyText(t *testing.T) {
 func TestCountText(t *testing.T) {
 	f := func(n int64, want string) {
 		t.Helper()
-		if got := countText(n); got != want {
+		if got := CountText(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestCountText(t *testing.T) {
 func TestRateText(t *testing.T) {
 	f := func(v float64, want string) {
 		t.Helper()
-		if got := rateText(v); got != want {
+		if got := RateText(v); got != want {
 			t.Errorf("%v: %q, want %q", v, got, want)
 		}
 	}
@@ -114,10 +114,10 @@ func FuzzNumbers(f *testing.F) {
 	}
 	units := map[string]float64{"µs": 1e3, "ms": 1e6, "s": 1e9}
 	f.Fuzz(func(t *testing.T, n int64) {
-		if got, err := strconv.ParseInt(strings.ReplaceAll(countText(n), ",", ""), 10, 64); err != nil || got != n {
-			t.Errorf("count %d: %q", n, countText(n))
+		if got, err := strconv.ParseInt(strings.ReplaceAll(CountText(n), ",", ""), 10, 64); err != nil || got != n {
+			t.Errorf("count %d: %q", n, CountText(n))
 		}
-		text := latencyText(n)
+		text := LatencyText(n)
 		digits, unit, _ := strings.Cut(text, " ")
 		v, err := strconv.ParseFloat(strings.ReplaceAll(digits, ",", ""), 64)
 		if err != nil || units[unit] == 0 {
@@ -129,7 +129,7 @@ func FuzzNumbers(f *testing.F) {
 		if got, want := v*units[unit], float64(max(n, 0)); math.Abs(got-want) > max(want*0.0051, 5) {
 			t.Errorf("latency %d: %q is %v", n, text, got)
 		}
-		if s := rateText(float64(n) / 7); strings.ContainsAny(s, "eE+") {
+		if s := RateText(float64(n) / 7); strings.ContainsAny(s, "eE+") {
 			t.Errorf("rate %d/7: %q", n, s)
 		}
 	})

@@ -113,7 +113,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	Lines(&lines, r.Plan)(r.Total)
 	tally := newTally()
 	for _, l := range block(&r.Plan, tally, 0, 200) {
-		lines.WriteString(l.render(200, false) + "\n")
+		lines.WriteString(l.Render(200, false) + "\n")
 	}
 	for _, out := range []string{summary(r, 0), must(t, JSON, r), must(t, HDRLog, r), must(t, SVG, r), lines.String()} {
 		if strings.Contains(out, "s3cret") || strings.Contains(out, "user") {

@@ -65,7 +65,7 @@ func measured(r *loadgen.Result) time.Duration { return max(r.Total.To-r.Total.F
 func requests(r *loadgen.Result, width int) []string {
 	t, d := &r.Total, measured(r)
 	of := func(name string, n int64) []string {
-		return []string{name, countText(n), rateText(perSecond(n, d)), shareText(n, t.Due)}
+		return []string{name, CountText(n), RateText(perSecond(n, d)), shareText(n, t.Due)}
 	}
 	size := func(name string, n int64) []string {
 		return []string{name, bytesText(n), bytesText(whole(perSecond(n, d))), ""}
@@ -76,10 +76,10 @@ func requests(r *loadgen.Result, width int) []string {
 	}
 	for _, c := range []counted{{"sent again", t.Resent}, {"late replies", t.Late}, {"connections lost", t.Lost}} {
 		if c.n > 0 {
-			rows = append(rows, []string{c.name, countText(c.n), rateText(perSecond(c.n, d)), ""})
+			rows = append(rows, []string{c.name, CountText(c.n), RateText(perSecond(c.n, d)), ""})
 		}
 	}
-	return table(width, []column{{head: "requests"}, {head: "number"}, {head: "per second"}, {head: "of those due", drop: 9}}, rows)
+	return Table(width, []Column{{Head: "requests"}, {Head: "number"}, {Head: "per second"}, {Head: "of those due", Drop: 9}}, rows)
 }
 
 func failures(r *loadgen.Result, width int) []string {
@@ -89,20 +89,20 @@ func failures(r *loadgen.Result, width int) []string {
 	}
 	rows := make([][]string, len(kinds))
 	for i, k := range kinds {
-		rows[i] = []string{clean(k.name), countText(k.n), shareText(k.n, r.Total.Failed)}
+		rows[i] = []string{Clean(k.name), CountText(k.n), shareText(k.n, r.Total.Failed)}
 	}
-	return table(width, []column{{head: "errors"}, {head: "number"}, {head: "of those failed", drop: 9}}, rows)
+	return Table(width, []Column{{Head: "errors"}, {Head: "number"}, {Head: "of those failed", Drop: 9}}, rows)
 }
 
 // byMethod has the latencies of all requests and those of each method; of one method, only all.
 func byMethod(r *loadgen.Result, width int) []string {
 	t := &r.Total
-	cols := []column{{head: "method"}, {head: "done", drop: 5}, {head: "failed", drop: 6}}
+	cols := []Column{{Head: "method"}, {Head: "done", Drop: 5}, {Head: "failed", Drop: 6}}
 	for i, q := range quantileNames {
-		cols = append(cols, column{head: q, drop: quantileDrops[i]})
+		cols = append(cols, Column{Head: q, Drop: quantileDrops[i]})
 	}
 	methodRow := func(name string, m *loadgen.MethodSample) []string {
-		return append([]string{clean(name), countText(m.Done), countText(m.Failed)}, latencyTexts(m.Latency)...)
+		return append([]string{Clean(name), CountText(m.Done), CountText(m.Failed)}, latencyTexts(m.Latency)...)
 	}
 	names := methods(&r.Plan, t.ByMethod)
 	rows := [][]string{methodRow("all", &loadgen.MethodSample{Done: t.Done, Failed: t.Failed, Latency: t.Latency})}
@@ -112,7 +112,7 @@ func byMethod(r *loadgen.Result, width int) []string {
 	if len(names) == 1 {
 		rows = rows[1:]
 	}
-	return append(wrap("latency from the intended start of each request; a timeout counts with its time", width), table(width, cols, rows)...)
+	return append(wrap("latency from the intended start of each request; a timeout counts with its time", width), Table(width, cols, rows)...)
 }
 
 // overTimeTexts draws rate and p99 of the intervals.
@@ -131,7 +131,7 @@ func overTimeTexts(r *loadgen.Result, width int) []string {
 	n := cells(rate)
 	return []string{
 		"over time",
-		"done/s  " + padRight(rate, n) + "  0 to " + rateText(top),
-		"p99     " + padRight(p99, n) + "  0 to " + latencyText(whole(slowest)),
+		"done/s  " + padRight(rate, n) + "  0 to " + RateText(top),
+		"p99     " + padRight(p99, n) + "  0 to " + LatencyText(whole(slowest)),
 	}
 }

@@ -42,12 +42,12 @@ const headCells = 96
 
 // headText is how much was asked and how much the picture shows.
 func headText(r *loadgen.Result) string {
-	s := connsText(&r.Plan) + "; " + countText(r.Total.Done) + " done, " + countText(r.Total.Failed) + " failed"
+	s := connsText(&r.Plan) + "; " + CountText(r.Total.Done) + " done, " + CountText(r.Total.Failed) + " failed"
 	if slices.ContainsFunc(r.Intervals, func(s loadgen.Sample) bool { return recorded(s.Latency) == 0 }) {
 		s += "; gaps in the latencies: no answer"
 	}
 	if n := len(r.Intervals); n > chartPoints {
-		s += fmt.Sprintf("; %s intervals, neighbours joined by their extremes", countText(int64(n)))
+		s += fmt.Sprintf("; %s intervals, neighbours joined by their extremes", CountText(int64(n)))
 	}
 	return s
 }
@@ -154,7 +154,7 @@ func percentiles(t *loadgen.Sample) chart.Panel {
 	var bars chart.Bars
 	if recorded(t.Latency) > 0 {
 		for _, ns := range append(t.Latency.ValueAtPercentilesSlice(barQuantiles), t.Latency.Max()) {
-			bars.Values, bars.Labels = append(bars.Values, float64(ns)), append(bars.Labels, latencyText(ns))
+			bars.Values, bars.Labels = append(bars.Values, float64(ns)), append(bars.Labels, LatencyText(ns))
 		}
 	}
 	per, name := latencyUnit(bars.Values)

@@ -9,11 +9,11 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	cols := []column{{head: "name"}, {head: "a"}, {head: "b", drop: 1}, {head: "c", drop: 2}}
+	cols := []Column{{Head: "name"}, {Head: "a"}, {Head: "b", Drop: 1}, {Head: "c", Drop: 2}}
 	rows := [][]string{{"first row", "1", "22", "333"}, {"日本", "1,000"}}
 	f := func(width int, want ...string) {
 		t.Helper()
-		if got := strings.Join(table(width, cols, rows), "\n"); got != strings.Join(want, "\n") {
+		if got := strings.Join(Table(width, cols, rows), "\n"); got != strings.Join(want, "\n") {
 			t.Errorf("in %d:\n%s", width, got)
 		}
 	}
@@ -26,7 +26,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestTableWithoutRows(t *testing.T) {
-	if got := table(10, []column{{head: "name"}, {head: "n"}}, nil); len(got) != 1 || got[0] != "name  n" {
+	if got := Table(10, []Column{{Head: "name"}, {Head: "n"}}, nil); len(got) != 1 || got[0] != "name  n" {
 		t.Errorf("%q", got)
 	}
 }
@@ -34,8 +34,8 @@ func TestTableWithoutRows(t *testing.T) {
 func TestLabelled(t *testing.T) {
 	f := func(width int, want string) {
 		t.Helper()
-		l := labelled(width, "rate", span{"due 10", plain}, span{"done 9", bad}, span{"sent 10", plain})
-		if got := l.render(width, false); got != want {
+		l := Labelled(width, "rate", Span{"due 10", Plain}, Span{"done 9", Bad}, Span{"sent 10", Plain})
+		if got := l.Render(width, false); got != want {
 			t.Errorf("in %d: %q, want %q", width, got, want)
 		}
 	}
@@ -49,10 +49,10 @@ func TestLabelled(t *testing.T) {
 }
 
 func TestColors(t *testing.T) {
-	l := line{{"a", faint}, {"b", plain}, {"", bad}, {"cdef", good}}
+	l := Line{{"a", Faint}, {"b", Plain}, {"", Bad}, {"cdef", Good}}
 	f := func(width int, color bool, want string) {
 		t.Helper()
-		if got := l.render(width, color); got != want {
+		if got := l.Render(width, color); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -105,10 +105,10 @@ func TestManyMethodsAreCutShort(t *testing.T) {
 		t.Helper()
 		var p loadgen.Plan
 		for i := range n {
-			p.Mix = append(p.Mix, loadgen.Share{Name: "m" + countText(int64(i))})
+			p.Mix = append(p.Mix, loadgen.Share{Name: "m" + CountText(int64(i))})
 		}
 		lines := mix(&p, newTally(), 80)
-		if got := lines[len(lines)-1].render(80, false); !strings.HasPrefix(got, last) || len(lines) > 1+blockMethods {
+		if got := lines[len(lines)-1].Render(80, false); !strings.HasPrefix(got, last) || len(lines) > 1+blockMethods {
 			t.Errorf("of %d: %d lines, the last %q", n, len(lines), got)
 		}
 	}

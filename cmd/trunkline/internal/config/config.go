@@ -84,9 +84,14 @@ type Admin struct {
 	ListenAddr   string
 	InsecureBind bool
 	Pprof        bool
+	// ConsoleTokenFile and ConsoleOperatorTokenFile hold the tokens of the web console.
+	ConsoleTokenFile         string
+	ConsoleOperatorTokenFile string
 	// SlowThreshold is 0 where there is no slow log. SlowEntries bounds it.
 	SlowThreshold time.Duration
 	SlowEntries   int
+	// MonitorPayloads lets the admin listener show payloads of monitored connections.
+	MonitorPayloads bool
 }
 
 // Store holds what survives a restart, and how.

@@ -212,8 +212,11 @@ func TestDefaults(t *testing.T) {
 	f("admin.listen_addr", "127.0.0.1:50090")
 	f("admin.insecure_bind", false)
 	f("admin.pprof", false)
+	f("admin.console_token_file", "")
+	f("admin.console_operator_token_file", "")
 	f("admin.slow_threshold_ms", 100)
 	f("admin.slow_entries", 512)
+	f("admin.monitor_payloads", false)
 	f("store.mode", "always")
 	f("store.dir", "trunkline-data")
 	f("store.snapshot_bytes", 67108864)
@@ -221,7 +224,7 @@ func TestDefaults(t *testing.T) {
 	f("store.backup_dir", "")
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 157; got != want {
+	if got, want := len(c.Rows()), 160; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }

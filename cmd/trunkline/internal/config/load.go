@@ -263,14 +263,13 @@ func envName(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, delim, "_"))
 }
 
-// clientEnv is the variable that names the server for the client verbs; it is no setting of a
-// server.
-const clientEnv = envPrefix + "ADDR"
+// clientEnv are the variables of the client verbs; they are no settings of a server.
+var clientEnv = []string{envPrefix + "ADDR", envPrefix + "CONTEXT"}
 
 // keyOfEnv returns the setting an environment variable names, known or not; "" for variables that
 // are none of ours.
 func keyOfEnv(name string) string {
-	if !strings.HasPrefix(name, envPrefix) || name == clientEnv || orchestrated().MatchString(name) {
+	if !strings.HasPrefix(name, envPrefix) || slices.Contains(clientEnv, name) || orchestrated().MatchString(name) {
 		return ""
 	}
 	rest := strings.ToLower(strings.TrimPrefix(name, envPrefix))

@@ -5,8 +5,8 @@
 //	the server  {"dir":"/srv/data/backups/checkpoint-1/store","index":42}   or {"error":"..."}
 //
 // Each is one line. The server may answer late: it waits for a snapshot that is being written. The
-// checkpoint is there until the connection closes, whoever closes it. It is the server that chooses
-// its place and its name.
+// checkpoint is there until one of the two closes the connection. The server chooses its place and
+// its name.
 package control
 
 import (

@@ -12,7 +12,8 @@ import (
 	"trunkline/engine/journal/embedded"
 )
 
-// TestArchiveAndRestore: a backup in one file, or in a directory, becomes a store like the original.
+// TestArchiveAndRestore: a backup in one file, or in a directory, becomes a store like the
+// original.
 func TestArchiveAndRestore(t *testing.T) {
 	for _, mode := range []journal.Mode{journal.Always, journal.Interval} {
 		dir, at := made(t, plan{mode: mode, groups: 6, snapshots: []int{1, 3}}), t.TempDir()

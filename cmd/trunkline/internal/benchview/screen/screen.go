@@ -1,6 +1,6 @@
 // Package screen is a small model of a terminal for the tests of what is painted on one: rows of
-// cells, a cursor, and the few commands that a block of lines repainted in place needs. A command
-// that it does not know fails the test.
+// cells, a cursor, and the few commands that a block of lines repainted in place and a program that
+// uses the whole screen need. A command that it does not know fails the test.
 package screen
 
 import (
@@ -26,6 +26,8 @@ type Screen struct {
 	attributes    int
 	overflow      int
 	frames        int
+	other         *saved // while a program uses the whole screen
+	scrolls       region
 }
 
 // New returns an empty screen whose long lines wrap again when it becomes narrower, as terminals in
@@ -65,18 +67,22 @@ func (s *Screen) Resize(width, height int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.width, s.height = width, height
+	reflows := s.reflows && s.other == nil
 	var rows []string
 	for i, row := range s.rows {
 		if i == s.row {
 			s.row = len(rows)
 		}
-		for s.reflows && s.cells(row) > width {
+		for reflows && s.cells(row) > width {
 			rows = append(rows, s.cut(row, width))
 			row = s.tail(row, width)
 		}
 		rows = append(rows, s.cut(row, width))
 	}
-	s.rows = rows
+	if s.rows = rows; s.other != nil {
+		s.rows = append(rows, make([]string, height)...)[:height]
+		s.row = min(s.row, height-1)
+	}
 }
 
 // Shown is what one sees, without blanks at the ends of lines and without the empty rows at the
@@ -117,7 +123,7 @@ func (s *Screen) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return State{
-		Row: s.row, Col: s.col, Rows: len(s.rows), Sane: s.wrap && s.cursor && s.pending == "",
+		Row: s.row, Col: s.col, Rows: len(s.rows), Sane: s.wrap && s.cursor && s.pending == "" && s.other == nil,
 		Attributes: s.attributes, Overflow: s.overflow, Frames: s.frames,
 	}
 }
@@ -125,6 +131,9 @@ func (s *Screen) State() State {
 // take does what stands at the front of text and returns its length, 0 if it is not whole.
 func (s *Screen) take(text string) int {
 	const escape = "\x1b["
+	if n := s.whole(text); n >= 0 {
+		return n
+	}
 	switch {
 	case strings.HasPrefix(text, escape):
 		end := strings.IndexFunc(text[len(escape):], func(r rune) bool { return r >= '@' && r <= '~' })
@@ -144,6 +153,9 @@ func (s *Screen) take(text string) int {
 
 func (s *Screen) command(arg string, c byte) {
 	switch n, _ := strconv.Atoi(arg); {
+	case c == 'J' && arg == "" && s.other != nil:
+		s.rows[s.row] = s.cut(s.rows[s.row], s.col)
+		s.rows = s.rows[:s.row+1]
 	case c == 'A':
 		s.row = max(s.row-max(n, 1), s.top())
 	case c == 'K' && arg == "":
@@ -154,13 +166,16 @@ func (s *Screen) command(arg string, c byte) {
 		}
 		s.rows[s.row] = s.cut(s.rows[s.row], s.col)
 		s.rows = s.rows[:s.row+1]
-	case c == 'm':
-		s.attributes++
+	case c == 'm' && !strings.ContainsAny(arg, "<=>?"):
+		if arg != "" && arg != "0" || s.other == nil {
+			s.attributes++
+		}
 	case arg == "?7":
 		s.wrap = c == 'h'
 	case arg == "?25":
 		s.cursor = c == 'h'
 	case arg == "?2026":
+	case s.addressed(arg, c):
 	default:
 		s.t.Errorf("unknown command %q", arg+string(c))
 	}
@@ -170,6 +185,10 @@ func (s *Screen) put(r rune) {
 	switch r {
 	case '\r':
 		s.col = 0
+	case '\b':
+		s.col = max(s.col-1, 0)
+	case '\t':
+		s.col = min((s.col/8+1)*8, s.width-1)
 	case '\n':
 		s.row++
 		if s.row == len(s.rows) {

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -95,7 +96,7 @@ func TestComplaints(t *testing.T) {
 		}
 	}
 	f("\x1b[2J", "unknown command")
-	f("\x1b[3;4H", "unknown command")
+	f("\x1b[3n", "unknown command")
 	f("a\x07", "control character")
 	f("a\r\x1b[J", "erased from its first cell")
 }
@@ -127,4 +128,31 @@ func TestSize(t *testing.T) {
 	if columns, rows := s.Size(); columns != 7 || rows != 5 {
 		t.Errorf("%d by %d", columns, rows)
 	}
+}
+
+// TestWholeScreen: what a program paints that uses the whole screen, and what is there after it.
+func TestWholeScreen(t *testing.T) {
+	f := func(text, want string) {
+		t.Helper()
+		s := New(t, 10, 4, utf8.RuneCountInString)
+		_, _ = io.WriteString(s, "before\r\n\x1b[?1049h\x1b]0;title\a\x1b[?2004h")
+		_, _ = io.WriteString(s, text)
+		if got := s.Shown(); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+		if s.State().Sane {
+			t.Error("it is as it was")
+		}
+		_, _ = io.WriteString(s, "\x1b[?1049l")
+		if got := s.State(); s.Shown() != "before\n" || !got.Sane || got.Row != 1 {
+			t.Errorf("%q: %q is left, %+v", text, s.Shown(), got)
+		}
+	}
+	f("a\x1b[2;3Hb\x1b[4dc\x1b[1Gd", "a\n  b\n\nd  c\n")
+	f("one\r\ntwo\r\nthree\x1b[2;1H\x1b[L\x1bMx", "xne\n\ntwo\nthree\n")
+	f("one\r\ntwo\r\nthree\x1b[1;1H\x1b[M", "two\nthree\n")
+	f("one\r\ntwo\r\nthree\x1b[2;3r\x1b[S", "one\nthree\n")
+	f("abcdef\x1b[3D\x1b[X\x1b[2P\x1b[@", "abc f\n")
+	f("abcdef\x1b[2G\x1b[1K\x1b[2C\tx", "  cdef  x\n")
+	f("abcdef\x1b[2J\x1b[Hx\x1b[K\by", "y\n")
 }

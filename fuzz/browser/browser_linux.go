@@ -1,4 +1,4 @@
-package web
+package browser
 
 import (
 	"bufio"
@@ -14,17 +14,24 @@ import (
 	"time"
 )
 
-// browser is a Chromium without a window, driven over WebDriver.
-type browser struct {
+// patience is how long a test waits for what must come.
+const patience = time.Minute
+
+// Browser is a Chromium without a window, driven over WebDriver. It ends with the test that started
+// it.
+type Browser struct {
 	t       testing.TB
 	session string // its URL
-	http    http.Client
+	http    *http.Client
 }
+
+// On returns the browser for a part of the test.
+func (b *Browser) On(t testing.TB) *Browser { return &Browser{t, b.session, b.http} }
 
 var driverPort = regexp.MustCompile(`started successfully on port (\d+)`)
 
-// startBrowser starts the driver, and the browser by it.
-func startBrowser(t testing.TB) *browser {
+// Start starts the driver, and the browser by it.
+func Start(t testing.TB) *Browser {
 	t.Helper()
 	for _, program := range []string{"chromium", "chromedriver"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -56,7 +63,7 @@ func startBrowser(t testing.TB) *browser {
 			port = m[1]
 		}
 	}
-	b := &browser{t: t, session: "http://127.0.0.1:" + port + "/session", http: http.Client{Timeout: 2 * patience}}
+	b := &Browser{t: t, session: "http://127.0.0.1:" + port + "/session", http: &http.Client{Timeout: 2 * patience}}
 	t.Cleanup(b.http.CloseIdleConnections)
 	args := []string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--user-data-dir=" + dir + "/profile"}
@@ -76,7 +83,7 @@ func startBrowser(t testing.TB) *browser {
 }
 
 // call makes a call of WebDriver. value gets its answer.
-func (b *browser) call(path string, body, value any) {
+func (b *Browser) call(path string, body, value any) {
 	b.t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -96,14 +103,53 @@ func (b *browser) call(path string, body, value any) {
 	}
 }
 
+// Open loads a page.
+func (b *Browser) Open(url string) {
+	b.t.Helper()
+	b.call("/url", map[string]any{"url": url}, new(any))
+}
+
+// Screenshot returns a picture of the window as PNG.
+func (b *Browser) Screenshot() []byte {
+	b.t.Helper()
+	var picture struct{ Data []byte }
+	b.call("/goog/cdp/execute", map[string]any{"cmd": "Page.captureScreenshot", "params": map[string]any{"format": "png"}}, &picture)
+	return picture.Data
+}
+
+// Resize makes the window so wide and high, in pixels.
+func (b *Browser) Resize(width, height int) {
+	b.t.Helper()
+	b.devtools("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false})
+	b.Wait(fmt.Sprintf("innerWidth === %d", width))
+}
+
+// Prefer makes the system prefer a colour scheme, "light" or "dark".
+func (b *Browser) Prefer(scheme string) {
+	b.t.Helper()
+	b.devtools("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}})
+}
+
+// Press presses a key.
+func (b *Browser) Press(key, code string, number int) {
+	b.t.Helper()
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		params := map[string]any{"type": kind, "key": key, "code": code, "windowsVirtualKeyCode": number}
+		if len(key) == 1 && kind == "keyDown" {
+			params["text"] = key
+		}
+		b.devtools("Input.dispatchKeyEvent", params)
+	}
+}
+
 // devtools gives the browser a command of its own protocol.
-func (b *browser) devtools(command string, params map[string]any) {
+func (b *Browser) devtools(command string, params map[string]any) {
 	b.t.Helper()
 	b.call("/goog/cdp/execute", map[string]any{"cmd": command, "params": params}, new(any))
 }
 
-// eval returns the value of an expression in the page.
-func (b *browser) eval(expression string, args ...any) (value any) {
+// Eval returns the value of an expression in the page.
+func (b *Browser) Eval(expression string, args ...any) (value any) {
 	b.t.Helper()
 	if args == nil {
 		args = []any{}
@@ -112,23 +158,24 @@ func (b *browser) eval(expression string, args ...any) (value any) {
 	return value
 }
 
-// wait waits until an expression is true in the page.
-func (b *browser) wait(expression string, args ...any) {
+// Wait waits until an expression is true in the page.
+func (b *Browser) Wait(expression string, args ...any) {
 	b.t.Helper()
-	for end := time.Now().Add(patience); b.eval(expression, args...) != true; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); b.Eval(expression, args...) != true; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			b.t.Fatalf("%s %v is not true in\n%v\nlog: %v", expression, args, b.eval("document.body.innerText + ' ' + JSON.stringify(document.body.dataset)"), b.log())
+			b.t.Fatalf("%s %v is not true in\n%v\nlog: %v", expression, args, b.Eval("document.body.innerText + ' ' + JSON.stringify(document.body.dataset)"), b.Log())
 		}
 	}
 }
 
-// log returns what the page wrote to the console, and what the browser refused.
-func (b *browser) log() (entries []struct{ Message string }) {
+// Log returns what the page wrote to the console, and what the browser refused.
+func (b *Browser) Log() (entries []struct{ Message string }) {
 	b.t.Helper()
 	b.call("/se/log", map[string]any{"type": "browser"}, &entries)
 	return entries
 }
 
-func texts(selector string) string {
+// Texts returns the expression for the texts of all elements of a selector.
+func Texts(selector string) string {
 	return fmt.Sprintf("Array.from(document.querySelectorAll(%q), (e) => e.textContent)", selector)
 }

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"trunkline/cmd/trunkline/internal/benchview"
+	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/engine/obs"
+	"trunkline/handlers/ops"
+)
+
+// maxListed is the longest list that the admin endpoint gives.
+const maxListed = 10000
+
+// listFlags are the arguments of a verb that shows a list of the admin endpoint.
+type listFlags struct {
+	adminQuery
+	protocol, sort string
+	limit          int
+}
+
+func (f *listFlags) add(cmd *cobra.Command, sorts string) {
+	f.adminQuery.add(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&f.protocol, "protocol", "", "only those of ipc, http, toolhost, threads or exacta")
+	fs.StringVar(&f.sort, "sort", "", sorts)
+	fs.IntVar(&f.limit, "limit", 100, "how many at most, up to "+strconv.Itoa(maxListed))
+}
+
+// find checks the flags and finds the address.
+func (f *listFlags) find(cmd *cobra.Command) error {
+	if f.limit < 1 || f.limit > maxListed {
+		return cli.Errorf(cli.CodeUsage, "cannot use --limit %d: want 1 to %d", f.limit, maxListed)
+	}
+	return f.adminQuery.find(cmd)
+}
+
+func newConnectionsCmd() *cobra.Command {
+	var f listFlags
+	cmd := &cobra.Command{
+		Use:   "connections",
+		Short: "List the open connections of a running server",
+		Long: "List the open connections of a running server, with their peers, bytes,\n" +
+			"ages, and requests in flight. Sizes and times are sorted by the largest.",
+		Example: "  trunkline connections --sort unsent\n  trunkline connections --protocol ipc --json",
+		Args:    cobra.NoArgs,
+	}
+	f.add(cmd, "id, age, idle, bytes_in, bytes_out, unsent, in_flight or streams (default id)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runConnections(cmd, &f) }
+	return cmd
+}
+
+func runConnections(cmd *cobra.Command, f *listFlags) error {
+	if err := f.find(cmd); err != nil {
+		return err
+	}
+	ask := url.Values{"limit": {strconv.Itoa(f.limit)}}
+	for name, value := range map[string]string{"protocol": f.protocol, "sort": f.sort} {
+		if value != "" {
+			ask.Set(name, value)
+		}
+	}
+	var list ops.Connections
+	if err := f.ask(cmd.Context(), "/connections?"+ask.Encode(), &list); err != nil {
+		return err
+	}
+	rows := [][]string{{"ID", "PEER", "AGE", "IDLE", "IN", "OUT", "UNSENT", "IN FLIGHT", "STREAMS", "STATE", "LISTENER"}}
+	for i := range list.Connections {
+		c := &list.Connections[i]
+		rows = append(rows, []string{c.ID, benchview.Clean(c.Peer), secondsText(c.AgeSeconds), secondsText(c.IdleSeconds),
+			cli.Bytes(uint64(max(c.BytesIn, 0))), cli.Bytes(uint64(max(c.BytesOut, 0))), cli.Bytes(uint64(max(c.UnsentBytes, 0))),
+			strconv.FormatInt(c.InFlight, 10), strconv.FormatInt(c.Streams, 10), c.State, c.Listener})
+	}
+	if err := cli.Show(cmd, list, rows); err != nil {
+		return err
+	}
+	if left := list.Total - len(list.Connections); left > 0 && !cli.JSON(cmd) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trunkline: %d more, --limit shows them\n", left)
+	}
+	return nil
+}
+
+// secondsText is a time that has passed, for people.
+func secondsText(secs float64) string {
+	d := time.Duration(secs * float64(time.Second))
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+func newSlowlogCmd() *cobra.Command {
+	var f listFlags
+	cmd := &cobra.Command{
+		Use:   "slowlog",
+		Short: "List the slowest requests that a running server remembers",
+		Long: "List the requests that took longer than the threshold of the slow log, the\n" +
+			"newest first. The server keeps a bounded number of them.",
+		Example: "  trunkline slowlog --sort duration --limit 20\n  trunkline slowlog --protocol toolhost --json",
+		Args:    cobra.NoArgs,
+	}
+	f.add(cmd, "time or duration (default time)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runSlowlog(cmd, &f) }
+	return cmd
+}
+
+func runSlowlog(cmd *cobra.Command, f *listFlags) error {
+	if err := f.find(cmd); err != nil {
+		return err
+	}
+	if f.sort != "" && f.sort != "time" && f.sort != "duration" {
+		return cli.Errorf(cli.CodeUsage, "cannot use --sort %q: want time or duration", f.sort)
+	}
+	limit := f.limit
+	if f.protocol != "" || f.sort != "" {
+		limit = maxListed // what is asked for may be anywhere
+	}
+	var log obs.SlowLog
+	if err := f.ask(cmd.Context(), "/slowlog?limit="+strconv.Itoa(limit), &log); err != nil {
+		return err
+	}
+	log.Entries = slices.DeleteFunc(log.Entries, func(s obs.Slow) bool { return f.protocol != "" && s.Protocol != f.protocol })
+	if f.sort == "duration" {
+		slices.SortStableFunc(log.Entries, func(a, b obs.Slow) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	}
+	log.Entries = log.Entries[:min(len(log.Entries), f.limit)]
+	rows := [][]string{{"TIME", "TOOK", "PROTOCOL", "METHOD", "CONNECTION", "PEER"}}
+	for i := range log.Entries {
+		s := &log.Entries[i]
+		rows = append(rows, []string{s.At.Format("2006-01-02 15:04:05.000"), benchview.LatencyText(int64(s.Seconds * 1e9)), s.Protocol,
+			benchview.Clean(s.Method), s.Conn, benchview.Clean(s.Peer)})
+	}
+	if err := cli.Show(cmd, log, rows); err != nil {
+		return err
+	}
+	if !cli.JSON(cmd) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trunkline: %d of %d requests that took longer than %s\n", len(log.Entries), log.Total, secondsText(log.ThresholdSeconds))
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// columns is the width of the narrowest common terminal.
+const columns = 80
+
+// TestHelpFitsATerminal walks all commands. A wide line would be broken in the middle of a word.
+func TestHelpFitsATerminal(t *testing.T) {
+	narrow := func(what, text string) {
+		t.Helper()
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns {
+				t.Errorf("%s: %d columns: %s", what, n, line)
+			}
+		}
+	}
+	seen := 0
+	eachCommand(newRootCmd(), func(cmd *cobra.Command) {
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		cmd.InitDefaultHelpFlag()
+		if err := cmd.Help(); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), "Usage:\n") {
+			t.Errorf("%s has no help: %s", cmd.CommandPath(), out.String())
+		}
+		narrow(cmd.CommandPath(), out.String())
+		narrow(cmd.CommandPath(), cmd.UsageString())
+		seen++
+	})
+	if seen < 40 {
+		t.Errorf("%d commands were looked at", seen)
+	}
+	narrow("the modes of the tool server", toolUsage)
+	for _, topic := range topicNames() {
+		title, text, ok := sheet(topic)
+		if !ok || title == "" || len(title) > 60 {
+			t.Errorf("%s: title %q, there: %v", topic, title, ok)
+		}
+		narrow(topic, text)
+	}
+}
+
+func TestHelpOfTopics(t *testing.T) {
+	f := func(args string, code int, stdout, stderr string) {
+		t.Helper()
+		wantRun(t, runMain(strings.Fields(args)...), code, stdout, stderr)
+	}
+	f("help topics", 0, "pipelines  Pipelines: ", "")
+	f("help topics --json", 0, `"topic": "calling"`, "")
+	f("help events", 0, "Events: subscribing", "")
+	f("help store", 0, "Available Commands:", "")
+	f("help store", 0, "The store: what a server keeps", "")
+	f("help call", 0, "Usage:\n  trunkline call", "")
+	f("help store verify", 0, "Usage:\n  trunkline store verify", "")
+	f("help", 0, "Available Commands:", "")
+	f("help nosuch", 2, "", "cannot help with \"nosuch\"")
+	f("help events more", 2, "", "cannot help with \"events\"")
+}
+
+// runMain runs the whole program, without the start of a process.
+func runMain(args ...string) ran {
+	var out, errs bytes.Buffer
+	code := run(args, strings.NewReader(""), &out, &errs)
+	return ran{code, out.String(), errs.String()}
+}

@@ -1,0 +1,362 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/codec/jsonx"
+	"trunkline/codec/transcode"
+	"trunkline/codec/wire"
+	"trunkline/engine/exacta/secret"
+	"trunkline/engine/kernel"
+	"trunkline/engine/link"
+	"trunkline/engine/stream"
+	core "trunkline/engine/threads"
+	"trunkline/handlers/console"
+	"trunkline/handlers/exacta"
+	projectclient "trunkline/handlers/exacta/client"
+	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ops"
+)
+
+// maxConsoleCalls bounds the connections of the console to the kernel endpoint: its live views, and
+// the pages and changes that ask for one process.
+const maxConsoleCalls = 64
+
+// consolePages is the web console with what it reads the server through.
+type consolePages struct {
+	*console.Console
+	s   *server
+	cfg *config.Config
+	// host serves the console's own connections to the kernel endpoint, which are pipes: what it
+	// shows and changes of a process goes the way of all requests, the wait for the disk included.
+	host *stream.Host
+}
+
+// openConsole returns the console of the admin listener, whose other parts are in oc.
+func (s *server) openConsole(oc *ops.Config, version string) (*consolePages, error) {
+	viewer, operator, err := s.cfg.Admin.ConsoleTokens()
+	if err != nil {
+		return nil, err
+	}
+	p := &consolePages{s: s, cfg: s.cfg, host: stream.NewHost(stream.Config{
+		MaxConnections: maxConsoleCalls, Limits: limits(&s.cfg.Kernel), Open: s.kernel.svc.Open, Refuse: s.kernel.svc.AppendRefusal, Logger: s.log,
+	})}
+	src := console.Source{
+		Overview: oc.Overview, Processes: p.processes, Process: p.process, Terminate: p.terminate,
+		Threads: p.threads, Thread: p.thread, Topics: p.topics, Subscribe: p.subscribe,
+		Connections: oc.Connections, Slow: oc.Slow, Store: p.store, Settings: p.settings,
+	}
+	if s.exacta != nil {
+		src.Projects, src.Project, src.Cancel = p.projects, p.project, p.cancel
+	}
+	p.Console, err = console.New(console.Config{
+		Source: src, ViewerToken: viewer, OperatorToken: operator, Loopback: s.cfg.Admin.Loopback(), Version: version, Logger: s.log,
+	})
+	if err != nil {
+		p.shutdown()
+		return nil, err
+	}
+	return p, nil
+}
+
+// shutdown ends what is live, and the connections to the kernel endpoint.
+func (p *consolePages) shutdown() {
+	if p == nil {
+		return
+	}
+	if p.Console != nil {
+		p.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
+	defer cancel()
+	_ = p.host.Close(ctx)
+}
+
+// errNotReady is returned for what cannot be asked before the store was read.
+var errNotReady = errors.New("the server is not ready: it has not read its store yet")
+
+// dial opens a connection to the kernel endpoint.
+func (p *consolePages) dial() (*client.Conn, error) {
+	if !p.s.kernel.whole.Load() {
+		return nil, errNotReady
+	}
+	here, there := net.Pipe()
+	go func() { _ = p.host.Serve(there, "console") }()
+	return client.New(here), nil
+}
+
+// notFound returns console.ErrNotFound for the answer of that meaning.
+func notFound(err error) error {
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Code == wire.NotFound {
+		return fmt.Errorf("%w: %s", console.ErrNotFound, refused.Message)
+	}
+	return err
+}
+
+func (p *consolePages) processes(f console.ProcessFilter) (list console.ProcessList) {
+	list.Processes = []console.Process{}
+	if !p.s.kernel.whole.Load() {
+		return list
+	}
+	svc, last := p.s.kernel.svc, f.After
+	list.Total = svc.Stats().Counts.Total
+	svc.Processes(f.After, func(pcb *kernel.PCB) bool {
+		if len(list.Processes) == f.Limit || list.Scanned == f.Scan {
+			list.Next = last
+			return false
+		}
+		list.Scanned++
+		last = pcb.Created
+		if f.State != "" && pcb.State.String() != f.State || f.User != "" && string(pcb.UserID) != f.User || !bytes.Contains(pcb.PID, []byte(f.PID)) {
+			return true
+		}
+		list.Processes = append(list.Processes, console.Process{
+			PID: string(pcb.PID), RequestID: string(pcb.RequestID), UserID: string(pcb.UserID), SessionID: string(pcb.SessionID),
+			State: pcb.State.String(), Priority: pcb.Priority.String(), Stage: svc.Stage(pcb.PID),
+			Usage: console.Usage{LLMCalls: pcb.Usage[kernel.LLMCalls], ToolCalls: pcb.Usage[kernel.ToolCalls], AgentHops: pcb.Usage[kernel.AgentHops],
+				TokensIn: pcb.Usage[kernel.TokensIn], TokensOut: pcb.Usage[kernel.TokensOut]},
+		})
+		return true
+	})
+	return list
+}
+
+func (p *consolePages) process(ctx context.Context, pid string) (d console.ProcessDetail, err error) {
+	c, err := p.dial()
+	if err != nil {
+		return d, err
+	}
+	defer c.Close()
+	got, err := c.GetProcess(ctx, pid)
+	if err != nil {
+		return d, notFound(err)
+	}
+	d.Process = console.Process{PID: got.PID, RequestID: got.RequestID, UserID: got.UserID, SessionID: got.SessionID,
+		State: got.State, Priority: got.Priority, Stage: got.CurrentStage, Usage: console.Usage(got.Usage)}
+	state, err := c.GetSessionState(ctx, pid)
+	if err = notFound(err); errors.Is(err, console.ErrNotFound) {
+		return d, nil
+	}
+	if err != nil {
+		return d, err
+	}
+	text, err := transcode.AppendJSON(nil, state.Envelope)
+	if err != nil {
+		return d, fmt.Errorf("cannot show the envelope: %w", err)
+	}
+	d.Session = &console.Session{CurrentStage: state.CurrentStage, StageOrder: state.StageOrder, Terminated: state.Terminated,
+		TerminalReason: state.TerminalReason, Edges: state.EdgeTraversals, Envelope: text}
+	return d, nil
+}
+
+func (p *consolePages) terminate(ctx context.Context, pid, reason string) error {
+	c, err := p.dial()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = c.TerminateProcess(ctx, client.TerminateProcess{PID: pid, Reason: reason})
+	return notFound(err)
+}
+
+// subscription is a stream of events over a connection of its own.
+type subscription struct {
+	conn *client.Conn
+	sub  *client.Subscription
+}
+
+func (p *consolePages) subscribe(ctx context.Context, types []string) (console.Subscription, error) {
+	c, err := p.dial()
+	if err != nil {
+		return nil, err
+	}
+	sub, err := c.Subscribe(ctx, client.Subscribe{EventTypes: types})
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return &subscription{c, sub}, nil
+}
+
+// Next implements console.Subscription.
+func (s *subscription) Next(ctx context.Context) (console.Event, error) {
+	e, err := s.sub.Next(ctx)
+	if err != nil {
+		return console.Event{}, err
+	}
+	out := console.Event{At: time.UnixMilli(e.TimestampMS).UTC(), Type: e.EventType, Source: e.Source, Payload: e.Payload}
+	out.Dropped, out.Gap = client.Gap(&e)
+	return out, nil
+}
+
+// Close implements console.Subscription.
+func (s *subscription) Close() { _ = s.conn.Close() }
+
+// topics lists the lifecycle events, which always exist, and what streams list.
+func (p *consolePages) topics(limit int) (list console.TopicList) {
+	topics, more := p.s.kernel.svc.Bus().Topics(limit)
+	list.Topics, list.More = []console.Topic{}, more
+	for kind := kernel.ProcessCreated; kind <= kernel.ResourceExhausted; kind++ {
+		list.Topics = append(list.Topics, console.Topic{Name: kind.String()})
+	}
+	own := len(list.Topics)
+	for _, t := range topics {
+		shown := console.Topic(t)
+		for i := range list.Topics[:own] {
+			if list.Topics[i].Name == t.Name {
+				list.Topics[i] = shown
+				shown.Name = ""
+			}
+		}
+		if shown.Name != "" {
+			list.Topics = append(list.Topics, shown)
+		}
+	}
+	return list
+}
+
+func shownThread(l *core.Listed) console.Thread {
+	return console.Thread{ID: l.ID, Workspace: l.Workspace, Title: l.Title, Type: l.Type.String(), Status: l.Status.String(), Participants: l.Participants,
+		Created: time.UnixMilli(l.Created).UTC(), Updated: time.UnixMilli(l.Updated).UTC(), Latest: l.Latest}
+}
+
+func (p *consolePages) threads(f console.ThreadFilter) (list console.ThreadList) {
+	list.Threads = []console.Thread{}
+	if !p.s.kernel.whole.Load() {
+		return list
+	}
+	engine, last := p.s.kernel.threads.engine, f.Before
+	list.Total = int64(engine.Stats().Threads)
+	engine.List(f.Before, func(l *core.Listed) bool {
+		if len(list.Threads) == f.Limit || list.Scanned == f.Scan {
+			list.Next = last
+			return false
+		}
+		list.Scanned++
+		last = l.Number
+		if (f.Workspace == "" || l.Workspace == f.Workspace) && (f.Status == "" || l.Status.String() == f.Status) {
+			list.Threads = append(list.Threads, shownThread(l))
+		}
+		return true
+	})
+	return list
+}
+
+func (p *consolePages) thread(id string, after uint64, limit int) (d console.ThreadDetail, err error) {
+	if !p.s.kernel.whole.Load() {
+		return d, errNotReady
+	}
+	engine := p.s.kernel.threads.engine
+	l, ok := engine.Show([]byte(id))
+	if !ok {
+		return d, fmt.Errorf("%w: thread %q", console.ErrNotFound, id)
+	}
+	d.Thread, d.Messages = shownThread(&l), []console.Message{}
+	reader := core.Actor{Workspace: l.Workspace, Rank: core.Auditor}
+	text, page, refused := engine.Read(&reader, []byte(id), after, limit, true, []byte("["))
+	if refused.Code != core.OK {
+		return d, cmp.Or(refused.Err, errors.New("cannot read the messages"))
+	}
+	d.Next, d.More = page.Next, page.More
+	if err = json.Unmarshal(append(text, ']'), &d.Messages); err != nil {
+		return d, fmt.Errorf("cannot read the messages: %w", err)
+	}
+	return d, nil
+}
+
+func shownProject(p *exacta.OpenProject) console.Project {
+	return console.Project{ID: p.ID, Root: p.Root, State: p.State.String(), Oldest: p.Oldest, Last: p.Last}
+}
+
+func (p *consolePages) projects() []console.Project {
+	list := []console.Project{}
+	for _, open := range p.s.exacta.srv.Projects() {
+		list = append(list, shownProject(&open))
+	}
+	return list
+}
+
+func (p *consolePages) project(id string, limit int) (d console.ProjectDetail, err error) {
+	open, lines, ok := p.s.exacta.srv.Events(id, limit)
+	if !ok {
+		return d, fmt.Errorf("%w: project %q is not open", console.ErrNotFound, id)
+	}
+	d.Project = shownProject(&open)
+	for line := range bytes.Lines(lines) {
+		d.Events = append(d.Events, bytes.TrimSpace(line))
+	}
+	return d, nil
+}
+
+// cancel asks for what goes on in a project, and cancels it, as a client does.
+func (p *consolePages) cancel(ctx context.Context, id string) error {
+	srv := p.s.exacta.srv
+	open, _, ok := srv.Events(id, 0)
+	if !ok {
+		return fmt.Errorf("%w: project %q is not open", console.ErrNotFound, id)
+	}
+	here, there := net.Pipe()
+	go func() {
+		_ = p.host.ServeSession(there, "console", func(port *link.Port) link.Session { return srv.Open(port, exacta.Unix, nil) })
+	}()
+	c := projectclient.New(here, "this server")
+	defer c.Close()
+	m, err := c.Ask(ctx, "OpenProject", jsonx.Build(nil).Text("path", open.Root).End(), nil)
+	if err != nil {
+		return err
+	}
+	handle := cmp.Or(m.Result.Text("active_execution_id"), m.Result.Text("active_plan_id"))
+	if handle == "" {
+		return fmt.Errorf("cannot cancel: nothing goes on in project %s", open.Root)
+	}
+	_, err = c.Ask(ctx, "Cancel", jsonx.Build(nil).Text("project_id", open.ID).Text("execution_id", handle).End(), nil)
+	return err
+}
+
+func (p *consolePages) store() console.Store {
+	now := time.Now()
+	v := p.s.kernel.store.view(now)
+	out := console.Store{Mode: v.Mode, Dir: v.Dir, Warnings: v.Warnings}
+	if r := v.Recovery; r != nil {
+		out.Recovery = fmt.Sprintf("%s, %.1f %%", r.Phase, r.Percent)
+	}
+	if j := v.Journal; j != nil {
+		out.Open, out.Epoch, out.Appended, out.Durable, out.QueueRecords, out.QueueBytes = true, j.Epoch, j.Appended, j.Durable, j.QueueRecords, j.QueueBytes
+		out.Records, out.Groups, out.Bytes, out.Snapshots, out.Error = j.Records, j.Groups, j.Bytes, j.Snapshots, j.Error
+		if j.LastSnapshot != nil {
+			at := now.Add(-time.Duration(j.LastSnapshot.AgeSecs * float64(time.Second))).UTC()
+			out.LastSnapshot, out.LastSnapshotAt = j.LastSnapshot.Index, &at
+		}
+	}
+	if d := v.Disk; d != nil {
+		out.UsedBytes, out.FreeBytes = d.UsedBytes, d.FreeBytes
+	}
+	return out
+}
+
+func (p *consolePages) settings() (list []console.Setting) {
+	for _, row := range p.cfg.Rows() {
+		list = append(list, console.Setting{Key: row.Key, Value: redacted(fmt.Sprint(row.Value)), Origin: row.Origin, Help: row.Help})
+	}
+	return list
+}
+
+// redacted returns a value without its secrets: the password of a URL, and what looks like a
+// credential.
+func redacted(value string) string {
+	if u, err := url.Parse(value); err == nil && u.User != nil && strings.Contains(value, "://") {
+		value = u.Redacted()
+	}
+	return string(secret.Redact(nil, []byte(value)))
+}

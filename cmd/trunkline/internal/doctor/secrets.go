@@ -1,0 +1,77 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"trunkline/handlers/threads/token"
+)
+
+// threadKeys looks whether tokens of agent threads could be verified: a file is read, a key set of
+// another machine is asked for.
+func threadKeys(_ context.Context, s *subject) []Finding {
+	t := &s.cfg.Threads
+	key, source := "threads.jwks_url", t.JWKSURL
+	for _, file := range []struct{ key, name string }{
+		{"threads.jwks_file", t.JWKSFile}, {"threads.public_key_file", t.PublicKeyFile}, {"threads.hs256_secret_file", t.HS256SecretFile},
+	} {
+		if file.name != "" {
+			key, source = file.key, file.name
+		}
+	}
+	if source == "" {
+		return []Finding{skip("threads", "there is no key source: agent threads are closed")}
+	}
+	v, err := token.New(token.Config{
+		KeySetURL: t.JWKSURL, KeySetFile: t.JWKSFile, PublicKeyFile: t.PublicKeyFile, SecretFile: t.HS256SecretFile,
+		Issuer: t.Issuer, Audience: t.Audience, RevocationFile: t.RevocationFile,
+	})
+	if err != nil {
+		return []Finding{fail(key, "name a key source that this user can read; 'trunkline token check' tries one", "%v", err)}
+	}
+	defer v.Close()
+	if t.JWKSURL == "" {
+		return []Finding{ok(key, "the keys of %s can be used", source)}
+	}
+	if err := askKeySet(v, t.Issuer, t.Audience); err != nil {
+		return []Finding{fail(key, "look whether this machine reaches the address, and whether it is that of a JSON Web Key Set", "no usable key came from %s (%v)", source, err)}
+	}
+	return []Finding{ok(key, "the key set of %s can be used", source)}
+}
+
+// askKeySet has the key set asked for, by a token that none of its keys has signed. It returns an
+// error if there are no keys.
+func askKeySet(v *token.Verifier, issuer, audience string) error {
+	private, _, err := token.NewKey()
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	text, err := token.Sign(private, &token.Claims{
+		Agent: "doctor", Workspace: "doctor", Session: "doctor", ID: "doctor", Role: token.Auditor,
+		Issued: float64(now.Unix()), Expires: float64(now.Add(time.Minute).Unix()),
+	}, issuer, audience)
+	if err != nil {
+		return err
+	}
+	_, err = v.Verify(text)
+	var refusal *token.Refusal
+	if errors.As(err, &refusal) && !refusal.Retryable {
+		return nil // the keys are there, and it is none of theirs
+	}
+	return err
+}
+
+// projectSecrets reads the files with the token of clients and the key of a planner.
+func projectSecrets(_ context.Context, s *subject) []Finding {
+	const key = "exacta.auth_token_file"
+	e := &s.cfg.Exacta
+	if e.AuthTokenFile == "" && e.PlannerKeyFile == "" {
+		return []Finding{skip(key, "no file with a token or a key is named")}
+	}
+	if _, err := e.Server(); err != nil {
+		return []Finding{fail(key, "name a file that this user can read, with a token of the length that the message names", "%v", err)}
+	}
+	return []Finding{ok(key, "the files with tokens and keys can be read")}
+}

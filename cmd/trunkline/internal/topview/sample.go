@@ -1,0 +1,179 @@
+// Package topview shows what a running server does, over and over: on a terminal as a screen that
+// is drawn again where it changed, elsewhere as one sample per interval.
+//
+//	obs.Overview ─┐
+//	obs.Overview ─┴─► Between ──► Sample ──► a line of JSON
+//	                                    └──► screen, by bubbletea
+//
+// Rates and means are of the time between two answers of the server; quantiles are those since its
+// start, as the server counts them. Texts of the server are cleaned before a terminal gets them.
+package topview
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"trunkline/engine/obs"
+)
+
+// Sample is what happened between two answers of a server, and how it is at the second one. It is
+// a line of top --json. Rates are per second.
+type Sample struct {
+	At              time.Time `json:"at"`
+	Version         string    `json:"version"`
+	UptimeSeconds   float64   `json:"uptime_seconds"`
+	IntervalSeconds float64   `json:"interval_seconds"`
+	Ready           bool      `json:"ready"`
+	Reasons         []string  `json:"reasons"`
+
+	// Requests and errors are of all protocols.
+	Requests float64 `json:"requests_per_second"`
+	Errors   float64 `json:"errors_per_second"`
+	BytesIn  float64 `json:"bytes_in_per_second"`
+	BytesOut float64 `json:"bytes_out_per_second"`
+
+	Connections map[string]int64 `json:"connections"`
+	Processes   map[string]int64 `json:"processes"`
+	QueueDepth  int64            `json:"queue_depth"`
+	Sessions    int64            `json:"sessions"`
+	Subscribers int64            `json:"subscribers"`
+	Published   float64          `json:"events_published_per_second"`
+	Dropped     float64          `json:"events_dropped_per_second"`
+
+	StoreMode  string `json:"store_mode"`
+	LagRecords uint64 `json:"lag_records"`
+	QueueBytes int64  `json:"queue_bytes"`
+	Refusing   bool   `json:"refusing"`
+
+	// Methods are those that were called since the start, steps of the server included, in the
+	// order that was asked for.
+	Methods []Method `json:"methods"`
+}
+
+// Method is one method of one protocol.
+type Method struct {
+	Protocol string  `json:"protocol"`
+	Method   string  `json:"method"`
+	Rate     float64 `json:"per_second"`
+	Errors   float64 `json:"errors_per_second"`
+	// Mean is of the interval, 0 without a request. The quantiles are since the start.
+	Mean float64 `json:"mean_seconds"`
+	P50  float64 `json:"p50_seconds"`
+	P99  float64 `json:"p99_seconds"`
+	P999 float64 `json:"p999_seconds"`
+	// Count and Failed are since the start.
+	Count  uint64 `json:"count"`
+	Failed uint64 `json:"errors"`
+}
+
+// stepProtocol is the protocol of what is no request, but a step of the server.
+const stepProtocol = "server"
+
+// Between compares two answers. A counter that went back is one of a server that was started anew.
+func Between(before, after *obs.Overview) *Sample {
+	secs := after.At.Sub(before.At).Seconds()
+	if after.UptimeSeconds < before.UptimeSeconds {
+		before, secs = &obs.Overview{}, after.UptimeSeconds
+	}
+	s := &Sample{
+		At: after.At, Version: after.Version, UptimeSeconds: after.UptimeSeconds, IntervalSeconds: secs,
+		Ready: after.Ready, Reasons: after.Reasons,
+		BytesIn: rate(before.BytesIn, after.BytesIn, secs), BytesOut: rate(before.BytesOut, after.BytesOut, secs),
+		Connections: after.Connections, Processes: after.Processes,
+		QueueDepth: after.QueueDepth, Sessions: after.Sessions, Subscribers: after.Subscribers,
+		Published: rate(before.EventsPublished, after.EventsPublished, secs), Dropped: rate(before.EventsDropped, after.EventsDropped, secs),
+		StoreMode: after.StoreMode, LagRecords: after.LagRecords, QueueBytes: after.QueueBytes, Refusing: after.Refusing,
+		Methods: []Method{},
+	}
+	was := make(map[[2]string]*obs.Latency, len(before.Latencies))
+	for i := range before.Latencies {
+		l := &before.Latencies[i]
+		was[[2]string{l.Protocol, l.Method}] = l
+	}
+	for i := range after.Latencies {
+		l := &after.Latencies[i]
+		m := newMethod(was[[2]string{l.Protocol, l.Method}], l, secs)
+		if l.Protocol != stepProtocol {
+			s.Requests += m.Rate
+			s.Errors += m.Errors
+		}
+		s.Methods = append(s.Methods, m)
+	}
+	return s
+}
+
+func newMethod(before, after *obs.Latency, secs float64) Method {
+	if before == nil {
+		before = &obs.Latency{}
+	}
+	m := Method{
+		Protocol: after.Protocol, Method: after.Method, Rate: rate(before.Count, after.Count, secs), Errors: rate(before.Errors, after.Errors, secs),
+		P50: after.P50, P99: after.P99, P999: after.P999, Count: after.Count, Failed: after.Errors,
+	}
+	if after.Count > before.Count {
+		m.Mean = max(after.SumSeconds-before.SumSeconds, 0) / float64(after.Count-before.Count)
+	}
+	return m
+}
+
+// rate is how much a counter grew in each second.
+func rate[N int64 | uint64](before, after N, secs float64) float64 {
+	if after <= before || secs <= 0 {
+		return 0
+	}
+	return float64(after-before) / secs
+}
+
+// Order is what methods are sorted by.
+type Order string
+
+// The orders: the greatest first, names by the alphabet.
+const (
+	ByRate   Order = "rate"
+	ByErrors Order = "errors"
+	ByMean   Order = "mean"
+	ByP99    Order = "p99"
+	ByName   Order = "name"
+)
+
+// orders lists all orders.
+func orders() []Order { return []Order{ByRate, ByErrors, ByMean, ByP99, ByName} }
+
+// ParseOrder reads an order.
+func ParseOrder(text string) (Order, error) {
+	if o := Order(text); slices.Contains(orders(), o) {
+		return o, nil
+	}
+	var names []string
+	for _, o := range orders() {
+		names = append(names, string(o))
+	}
+	return "", fmt.Errorf("cannot sort by %q: want one of %s", text, strings.Join(names, ", "))
+}
+
+// Sort sorts the methods. Equal ones are sorted by rate, then by name.
+func (s *Sample) Sort(by Order) {
+	value := func(m *Method) float64 {
+		switch by {
+		case ByRate:
+			return m.Rate
+		case ByErrors:
+			return m.Errors
+		case ByMean:
+			return m.Mean
+		case ByP99:
+			return m.P99
+		}
+		return 0
+	}
+	slices.SortFunc(s.Methods, func(a, b Method) int {
+		names := cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Protocol, b.Protocol))
+		if by == ByName {
+			return names
+		}
+		return cmp.Or(cmp.Compare(value(&b), value(&a)), cmp.Compare(b.Rate, a.Rate), names)
+	})
+}

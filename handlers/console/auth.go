@@ -1,0 +1,226 @@
+package console
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Bounds of logins.
+const (
+	cookieName  = "trunkline_console"
+	maxSessions = 64             // logins at a time; one more ends the one that was idle longest
+	sessionAge  = 12 * time.Hour // since the login
+	sessionIdle = time.Hour      // since the last request
+	formAge     = time.Hour      // of the login form
+
+	// A peer address may fail so often at once, and once more in each pause. Addresses beyond
+	// maxPeers share one count.
+	failuresAtOnce = 10
+	failurePause   = 6 * time.Second
+	maxPeers       = 1024
+)
+
+// role is what a visitor may do.
+type role uint8
+
+const (
+	stranger role = iota
+	viewer
+	operator
+)
+
+// String returns the name that pages and the log show.
+func (r role) String() string { return [...]string{"none", "viewer", "operator"}[r] }
+
+// session is a login.
+type session struct {
+	role role
+	// name identifies the session in the log; nothing can be done with it.
+	name string
+	// secret is in the forms of the session.
+	secret string
+	since  time.Time
+	seen   time.Time // guarded by auth.mu
+}
+
+// visitor is who sent a request.
+type visitor struct {
+	role    role
+	session *session // nil for a token, and where no login is needed
+}
+
+// auth decides who may do what. Any goroutine may call its methods.
+type auth struct {
+	tokens [operator + 1][sha256.Size]byte // digests, by role
+	set    [operator + 1]bool
+	key    [32]byte // of the secrets in login forms
+	now    func() time.Time
+
+	mu       sync.Mutex
+	sessions map[[sha256.Size]byte]*session // by the digest of the cookie
+	peers    map[netip.Addr]*rate.Limiter
+	rest     *rate.Limiter
+}
+
+// newAuth checks the tokens. Two equal ones would give one person two roles.
+func newAuth(c *Config) (*auth, error) {
+	if c.ViewerToken != "" && c.ViewerToken == c.OperatorToken {
+		return nil, fmt.Errorf("cannot use one token for two roles: admin.console_token_file and admin.console_operator_token_file hold the same")
+	}
+	a := &auth{now: c.now, sessions: map[[sha256.Size]byte]*session{}, peers: map[netip.Addr]*rate.Limiter{}, rest: newFailures()}
+	for r, token := range map[role]string{viewer: c.ViewerToken, operator: c.OperatorToken} {
+		a.tokens[r], a.set[r] = sha256.Sum256([]byte(token)), token != ""
+	}
+	_, _ = rand.Read(a.key[:]) // it does not fail
+	return a, nil
+}
+
+// asks reports whether a token is needed.
+func (a *auth) asks() bool { return a.set[viewer] || a.set[operator] }
+
+// roleOf returns the role of a token. Its time depends on the length of the token alone.
+func (a *auth) roleOf(token string) (found role) {
+	sum := sha256.Sum256([]byte(token))
+	for r := viewer; r <= operator; r++ {
+		if subtle.ConstantTimeCompare(sum[:], a.tokens[r][:]) == 1 && a.set[r] {
+			found = r
+		}
+	}
+	return found
+}
+
+// try returns the role of a token that a peer shows, and counts a failure. wait is not 0 for a peer
+// with too many of them: its token was not looked at.
+func (a *auth) try(remote, token string) (r role, wait time.Duration) {
+	now := a.now()
+	attempt := a.failures(remote).ReserveN(now, 1)
+	if wait = attempt.DelayFrom(now); wait > 0 {
+		attempt.CancelAt(now)
+		return stranger, wait
+	}
+	if r = a.roleOf(token); r != stranger {
+		attempt.CancelAt(now)
+	}
+	return r, 0
+}
+
+func newFailures() *rate.Limiter { return rate.NewLimiter(rate.Every(failurePause), failuresAtOnce) }
+
+// failures returns the count of a peer.
+func (a *auth) failures(remote string) *rate.Limiter {
+	peer, _ := netip.ParseAddrPort(remote) // the zero address stands for what is none
+	addr := peer.Addr().Unmap().WithZone("")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if f := a.peers[addr]; f != nil {
+		return f
+	}
+	if len(a.peers) >= maxPeers {
+		now := a.now()
+		for addr, f := range a.peers {
+			if f.TokensAt(now) >= failuresAtOnce {
+				delete(a.peers, addr)
+			}
+		}
+	}
+	if len(a.peers) >= maxPeers {
+		return a.rest
+	}
+	f := newFailures()
+	a.peers[addr] = f
+	return f
+}
+
+// who returns the visitor behind a request. wait is not 0 if it may not try now.
+func (a *auth) who(r *http.Request) (v visitor, wait time.Duration) {
+	if !a.asks() {
+		return visitor{role: viewer}, 0
+	}
+	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "bearer") {
+		v.role, wait = a.try(r.RemoteAddr, token)
+		return v, wait
+	}
+	if s := a.session(r); s != nil {
+		return visitor{s.role, s}, 0
+	}
+	return v, 0
+}
+
+// session returns the login that the cookie of a request names, nil if there is none.
+func (a *auth) session(r *http.Request) *session {
+	cookie, err := r.Cookie(cookieName)
+	if err != nil {
+		return nil
+	}
+	id := sha256.Sum256([]byte(cookie.Value))
+	now := a.now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.sessions[id]
+	if s == nil {
+		return nil
+	}
+	if now.Sub(s.since) >= sessionAge || now.Sub(s.seen) >= sessionIdle {
+		delete(a.sessions, id)
+		return nil
+	}
+	s.seen = now
+	return s
+}
+
+// begin makes a session and returns the value of its cookie.
+func (a *auth) begin(r role) (value string, s *session) {
+	value = rand.Text()
+	id, now := sha256.Sum256([]byte(value)), a.now()
+	s = &session{role: r, name: hex.EncodeToString(id[:4]), secret: rand.Text(), since: now, seen: now}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.sessions) >= maxSessions {
+		var oldest [sha256.Size]byte
+		for other, o := range a.sessions {
+			if first := a.sessions[oldest]; first == nil || o.seen.Before(first.seen) {
+				oldest = other
+			}
+		}
+		delete(a.sessions, oldest)
+	}
+	a.sessions[id] = s
+	return value, s
+}
+
+// end forgets a session.
+func (a *auth) end(s *session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id, other := range a.sessions {
+		if other == s {
+			delete(a.sessions, id)
+		}
+	}
+}
+
+// formSecret returns the secret of a login form of the present time, or of the time before.
+func (a *auth) formSecret(before int64) string {
+	mac := hmac.New(sha256.New, a.key[:])
+	fmt.Fprint(mac, a.now().UnixNano()/int64(formAge)-before)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// formValid reports whether a login form was made here not long ago.
+func (a *auth) formValid(secret string) bool {
+	return same(secret, a.formSecret(0)) || same(secret, a.formSecret(1))
+}
+
+// same compares secrets of the same length.
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -1,0 +1,212 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// admit returns the visitor of a page, or answers the request: by the login form where a person
+// sits, else by 401.
+func (c *Console) admit(w http.ResponseWriter, r *http.Request, asJSON bool) (v visitor, ok bool) {
+	v, wait := c.auth.who(r)
+	switch {
+	case wait > 0:
+		tooMany(w, wait)
+		return v, false
+	case v.role != stranger:
+		return v, true
+	case asJSON || r.Header.Get("Authorization") != "" || r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="trunkline console"`)
+		answer(w, http.StatusUnauthorized, failure{"a token is needed: Authorization: Bearer TOKEN, or a login at " + root + "login"})
+		return v, false
+	}
+	http.Redirect(w, r, root+"login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+	return v, false
+}
+
+// tooMany refuses a peer with too many failures.
+func tooMany(w http.ResponseWriter, wait time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	answer(w, http.StatusTooManyRequests, failure{"too many wrong tokens from this address; try again later"})
+}
+
+// failure is the body of an answer that refuses.
+type failure struct {
+	Error string `json:"error"`
+}
+
+// change admits the visitor of a POST: an operator, with a form of the console or a token of its
+// own. Else it answers the request.
+func (c *Console) change(w http.ResponseWriter, r *http.Request) (v visitor, ok bool) {
+	if v, ok = c.admit(w, r, false); !ok {
+		return v, false
+	}
+	if v.role != operator {
+		c.cfg.Logger.Warn("console change refused", "path", r.URL.Path, "by", v.role.String(), "peer", r.RemoteAddr)
+		answer(w, http.StatusForbidden, failure{"the role " + v.role.String() + " may not change anything: log in with the token of an operator"})
+		return v, false
+	}
+	return v, c.form(w, r, v.session)
+}
+
+// form reads the form of a POST and checks where it comes from; else it answers the request. A
+// request without a session brings a token of its own, which no page from elsewhere has.
+func (c *Console) form(w http.ResponseWriter, r *http.Request, s *session) (ok bool) {
+	if err := c.origins.Check(r); err != nil {
+		answer(w, http.StatusForbidden, failure{"this form comes from another page: " + err.Error()})
+		return false
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		status := http.StatusBadRequest
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		answer(w, status, failure{"cannot read the form: " + err.Error()})
+		return false
+	}
+	if s != nil && !same(r.PostForm.Get("csrf"), s.secret) {
+		answer(w, http.StatusForbidden, failure{"the secret of the form is missing or of an earlier login: load the page again"})
+		return false
+	}
+	return true
+}
+
+// terminate ends a process.
+func (c *Console) terminate(w http.ResponseWriter, r *http.Request) {
+	v, ok := c.change(w, r)
+	if !ok {
+		return
+	}
+	pid, reason := r.PostForm.Get("pid"), r.PostForm.Get("reason")
+	if pid == "" || len(pid) > maxText || len(reason) > maxText {
+		answer(w, http.StatusBadRequest, failure{fmt.Sprintf("pid must have 1 to %d bytes, reason at most %d", maxText, maxText)})
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), callWithin)
+	defer cancel()
+	err := c.cfg.Source.Terminate(ctx, pid, reason)
+	c.audit(r, v, err, "action", "terminate_process", "pid", pid, "reason", reason)
+	c.done(w, r, v, err, root+"process?done=terminated&pid="+url.QueryEscape(pid))
+}
+
+// cancel gives up what a project does.
+func (c *Console) cancel(w http.ResponseWriter, r *http.Request) {
+	v, ok := c.change(w, r)
+	if !ok {
+		return
+	}
+	id := r.PostForm.Get("id")
+	ctx, cancel := context.WithTimeout(r.Context(), callWithin)
+	defer cancel()
+	err := c.cfg.Source.Cancel(ctx, id)
+	c.audit(r, v, err, "action", "cancel_project", "project", id)
+	c.done(w, r, v, err, root+"project?done=cancelled&id="+url.QueryEscape(id))
+}
+
+// done answers a change: a person by a page, a program by JSON.
+func (c *Console) done(w http.ResponseWriter, r *http.Request, v visitor, err error, next string) {
+	switch {
+	case err != nil && v.session != nil:
+		c.render(w, r, statusOf(err), errorTemplate, v, errorView{statusOf(err), err.Error()})
+	case err != nil:
+		answer(w, statusOf(err), failure{err.Error()})
+	case v.session != nil:
+		http.Redirect(w, r, next, http.StatusSeeOther)
+	default:
+		answer(w, http.StatusOK, struct {
+			OK bool `json:"ok"`
+		}{true})
+	}
+}
+
+// audit logs a change, whether it was made or not.
+func (c *Console) audit(r *http.Request, v visitor, err error, about ...any) {
+	about = append(about, "by", v.role.String(), "peer", r.RemoteAddr)
+	if v.session != nil {
+		about = append(about, "session", v.session.name)
+	}
+	if err != nil {
+		c.cfg.Logger.Warn("console change failed", append(about, "error", err.Error())...)
+		return
+	}
+	c.cfg.Logger.Info("console change", about...)
+}
+
+// loginView is what the login form shows.
+type loginView struct {
+	Next  string
+	Error string
+}
+
+func (c *Console) loginForm(w http.ResponseWriter, r *http.Request) {
+	next := nextOf(r.URL.Query().Get("next"))
+	if !c.auth.asks() {
+		http.Redirect(w, r, next, http.StatusSeeOther)
+		return
+	}
+	c.render(w, r, http.StatusOK, loginTemplate, visitor{}, loginView{Next: next})
+}
+
+// nextOf returns where a login leads: to a page of the console.
+func nextOf(path string) string {
+	if !strings.HasPrefix(path, root) || strings.HasPrefix(path, root+"login") {
+		return root
+	}
+	return path
+}
+
+func (c *Console) login(w http.ResponseWriter, r *http.Request) {
+	if !c.form(w, r, nil) {
+		return
+	}
+	form := loginView{Next: nextOf(r.PostForm.Get("next"))}
+	if !c.auth.formValid(r.PostForm.Get("csrf")) {
+		form.Error = "This form was too old. Please try again."
+		c.render(w, r, http.StatusForbidden, loginTemplate, visitor{}, form)
+		return
+	}
+	role, wait := c.auth.try(r.RemoteAddr, strings.TrimSpace(r.PostForm.Get("token")))
+	if wait > 0 {
+		tooMany(w, wait)
+		return
+	}
+	if role == stranger {
+		c.cfg.Logger.Warn("console login failed", "peer", r.RemoteAddr)
+		form.Error = "This token is wrong."
+		c.render(w, r, http.StatusUnauthorized, loginTemplate, visitor{}, form)
+		return
+	}
+	value, s := c.auth.begin(role)
+	c.cfg.Logger.Info("console login", "by", role.String(), "peer", r.RemoteAddr, "session", s.name)
+	http.SetCookie(w, c.cookie(r, value, int(sessionAge/time.Second)))
+	http.Redirect(w, r, form.Next, http.StatusSeeOther)
+}
+
+// cookie returns the cookie of a session; an age below 0 removes it.
+func (c *Console) cookie(r *http.Request, value string, age int) *http.Cookie {
+	return &http.Cookie{Name: cookieName, Value: value, Path: root, MaxAge: age, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode}
+}
+
+func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
+	s := c.auth.session(r)
+	if s == nil {
+		http.Redirect(w, r, root, http.StatusSeeOther)
+		return
+	}
+	if !c.form(w, r, s) {
+		return
+	}
+	c.auth.end(s)
+	c.cfg.Logger.Info("console logout", "by", s.role.String(), "peer", r.RemoteAddr, "session", s.name)
+	http.SetCookie(w, c.cookie(r, "", -1))
+	http.Redirect(w, r, root+"login", http.StatusSeeOther)
+}

@@ -1,0 +1,159 @@
+package console
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// root is below what a Console answers.
+const root = "/console/"
+
+// Bounds of pages.
+const (
+	defaultRows = 50
+	maxRows     = 500    // of one page
+	maxScan     = 20_000 // entries of a table that one page looks at
+	maxMethods  = 200    // rows of latencies on the overview
+	maxTopics   = 1000
+	maxText     = 1024    // bytes of one parameter
+	maxForm     = 8 << 10 // bytes of the body of a POST
+)
+
+// callWithin bounds what a page waits for.
+const callWithin = 10 * time.Second
+
+// contentSecurity lets a page load what the console itself serves, and nothing inline.
+const contentSecurity = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+
+//go:embed page
+var files embed.FS
+
+// Config is what a Console is made of.
+type Config struct {
+	Source Source
+	// ViewerToken opens the console for reading, OperatorToken for changes as well. Without both,
+	// everything on a loopback address may read.
+	ViewerToken, OperatorToken string
+	// Loopback is set where only this machine reaches the listener.
+	Loopback bool
+	// Version is that of the program.
+	Version string
+	Logger  *slog.Logger
+
+	now func() time.Time // nil: time.Now; for tests
+}
+
+// Console is the handler of everything below /console/. Close ends its live views.
+type Console struct {
+	cfg     Config
+	auth    *auth
+	pages   []*page
+	rates   sampler
+	tails   tails
+	mux     http.ServeMux
+	origins *http.CrossOriginProtection
+	streams chan struct{} // one for each live view
+	running context.Context
+	stop    context.CancelFunc
+}
+
+// New returns a console.
+func New(c Config) (*Console, error) {
+	if c.now == nil {
+		c.now = time.Now
+	}
+	a, err := newAuth(&c)
+	if err != nil {
+		return nil, err
+	}
+	h := &Console{cfg: c, auth: a, origins: http.NewCrossOriginProtection(), streams: make(chan struct{}, maxStreams)}
+	h.running, h.stop = context.WithCancel(context.Background())
+	h.rates = sampler{read: c.Source.Overview, now: c.now}
+	h.tails.init(h.running, c.Source.Subscribe)
+	if h.pages, err = parsePages(&c); err != nil {
+		return nil, err
+	}
+	h.route()
+	return h, nil
+}
+
+// route registers what is answered.
+func (c *Console) route() {
+	for _, asset := range []string{"console.css", "console.js", "icon.svg"} {
+		c.mux.HandleFunc("GET "+root+asset, func(w http.ResponseWriter, r *http.Request) {
+			http.ServeFileFS(w, r, files, "page/"+asset)
+		})
+	}
+	for _, p := range c.pages {
+		if p.load == nil {
+			continue
+		}
+		path := root + p.name
+		if p.name == overviewPage {
+			path = root + "{$}"
+		}
+		c.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { c.show(w, r, p, false) })
+		c.mux.HandleFunc("GET "+root+p.name+".json", func(w http.ResponseWriter, r *http.Request) { c.show(w, r, p, true) })
+	}
+	src := &c.cfg.Source
+	if src.Overview != nil {
+		c.mux.HandleFunc("GET "+root+"live", c.liveOverview)
+	}
+	if src.Subscribe != nil {
+		c.mux.HandleFunc("GET "+root+"topic/live", c.liveTopic)
+	}
+	if src.Terminate != nil {
+		c.mux.HandleFunc("POST "+root+"process/terminate", c.terminate)
+	}
+	if src.Cancel != nil {
+		c.mux.HandleFunc("POST "+root+"project/cancel", c.cancel)
+	}
+	c.mux.HandleFunc("GET "+root+"login", c.loginForm)
+	c.mux.HandleFunc("POST "+root+"login", c.login)
+	c.mux.HandleFunc("POST "+root+"logout", c.logout)
+}
+
+// ServeHTTP implements http.Handler.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", contentSecurity)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "same-origin") // without a referrer, a POST would come from the origin "null"
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	switch {
+	case c.cfg.Loopback && !isLoopback(r.Host):
+		http.Error(w, fmt.Sprintf("this console answers under localhost or a loopback address, not under %q", r.Host), http.StatusMisdirectedRequest)
+	case !c.cfg.Loopback && !c.auth.asks():
+		http.Error(w, "the console is closed: beyond loopback it needs admin.console_token_file or admin.console_operator_token_file", http.StatusForbidden)
+	default:
+		c.mux.ServeHTTP(w, r)
+	}
+}
+
+// Close ends all live views and waits for what follows events for them.
+func (c *Console) Close() {
+	c.stop()
+	c.tails.close()
+}
+
+// isLoopback reports whether the Host of a request is localhost or a loopback address. A page from
+// elsewhere reaches a listener of this machine under a name of its own, which then points here; it
+// has no such name.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
+}

@@ -1,0 +1,221 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"trunkline/engine/obs"
+)
+
+// Bounds of samples.
+const (
+	sampleEvery = time.Second // shortest time between two
+	rateOver    = time.Minute // longest time that a rate is of
+)
+
+// sampler reads the overview for all who look, and derives rates from earlier readings. Nothing is
+// read while there is no viewer.
+type sampler struct {
+	read func() obs.Overview
+	now  func() time.Time
+
+	mu      sync.Mutex
+	samples []sample // oldest first, of the last rateOver
+	latest  overview
+}
+
+// sample is a reading.
+type sample struct {
+	at       time.Time
+	overview obs.Overview
+}
+
+// overview is a reading of the whole server with its rates. It is the body of overview.json.
+type overview struct {
+	obs.Overview
+	// Latencies has the busiest methods first.
+	Latencies []method `json:"latencies"`
+	Rates     rates    `json:"rates"`
+}
+
+// method is the latency of a method with its rate.
+type method struct {
+	obs.Latency
+	PerSecond float64 `json:"per_second"`
+}
+
+// rates are per second, over the last OverSeconds: up to a minute where there are earlier readings,
+// else since the start of the server.
+type rates struct {
+	OverSeconds float64 `json:"over_seconds"`
+	Requests    float64 `json:"requests"`
+	Errors      float64 `json:"errors"`
+	Events      float64 `json:"events"`
+	Dropped     float64 `json:"events_dropped"`
+	BytesIn     float64 `json:"bytes_in"`
+	BytesOut    float64 `json:"bytes_out"`
+}
+
+// take returns the present reading; one that is younger than sampleEvery serves again.
+func (s *sampler) take() overview {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if n := len(s.samples); n > 0 && now.Sub(s.samples[n-1].at) < sampleEvery {
+		return s.latest
+	}
+	next := sample{now, s.read()}
+	s.samples = slices.DeleteFunc(s.samples, func(old sample) bool { return now.Sub(old.at) > rateOver })
+	var before sample
+	if len(s.samples) > 0 {
+		before = s.samples[0]
+	}
+	s.latest = between(&before, &next)
+	s.samples = append(s.samples, next)
+	return s.latest
+}
+
+// between returns the later of two readings with the rates since the earlier one, or since the
+// start of the server if that is zero.
+func between(from, to *sample) overview {
+	secs := to.overview.UptimeSeconds
+	if !from.at.IsZero() {
+		secs = to.at.Sub(from.at).Seconds()
+	}
+	secs = max(secs, 1e-3)
+	per := func(a, b float64) float64 { return max(b-a, 0) / secs }
+	a, b := &from.overview, &to.overview
+	o := overview{Overview: *b, Latencies: []method{}, Rates: rates{
+		OverSeconds: secs,
+		Events:      per(float64(a.EventsPublished), float64(b.EventsPublished)),
+		Dropped:     per(float64(a.EventsDropped), float64(b.EventsDropped)),
+		BytesIn:     per(float64(a.BytesIn), float64(b.BytesIn)),
+		BytesOut:    per(float64(a.BytesOut), float64(b.BytesOut)),
+	}}
+	counts := make(map[latencyKey]*obs.Latency, len(a.Latencies))
+	for i := range a.Latencies {
+		counts[keyOf(&a.Latencies[i])] = &a.Latencies[i]
+	}
+	for i := range b.Latencies {
+		l := &b.Latencies[i]
+		was := counts[keyOf(l)]
+		if was == nil {
+			was = new(obs.Latency)
+		}
+		m := method{*l, per(float64(was.Count), float64(l.Count))}
+		if l.Protocol != stepsOfServer {
+			o.Rates.Requests += m.PerSecond
+			o.Rates.Errors += per(float64(was.Errors), float64(l.Errors))
+		}
+		o.Latencies = append(o.Latencies, m)
+	}
+	slices.SortStableFunc(o.Latencies, func(x, y method) int {
+		return cmp.Or(cmp.Compare(y.PerSecond, x.PerSecond), cmp.Compare(y.Count, x.Count), strings.Compare(x.Method, y.Method))
+	})
+	o.Latencies = o.Latencies[:min(len(o.Latencies), maxMethods)]
+	return o
+}
+
+// stepsOfServer is the protocol of latencies that are no requests.
+const stepsOfServer = "server"
+
+// fact is a number with its name. ID names its place on the page, where it is replaced live.
+type fact struct {
+	ID, Label, Value string
+	Bad              bool
+}
+
+// latencyKey names a row of latencies.
+type latencyKey struct{ protocol, method string }
+
+func keyOf(l *obs.Latency) latencyKey { return latencyKey{l.Protocol, l.Method} }
+
+// facts returns what the overview shows above its tables.
+func (o *overview) facts() []fact {
+	slowest := method{}
+	for _, m := range o.Latencies {
+		if m.P99 > slowest.P99 && m.Protocol != stepsOfServer {
+			slowest = m
+		}
+	}
+	slow := "no request yet"
+	if slowest.Method != "" {
+		slow = seconds(slowest.P99) + " (" + slowest.Method + ")"
+	}
+	list := []fact{
+		{ID: "ready", Label: "Ready", Value: o.readiness(), Bad: !o.Ready},
+		{ID: "uptime", Label: "Up for", Value: seconds(o.UptimeSeconds)},
+		{ID: "requests", Label: "Requests", Value: perSecond(o.Rates.Requests)},
+		{ID: "errors", Label: "Errors", Value: perSecond(o.Rates.Errors), Bad: o.Rates.Errors > 0},
+		{ID: "slowest", Label: "Highest p99", Value: slow},
+		{ID: "queue", Label: "Ready queue", Value: group(fmt.Sprint(o.QueueDepth))},
+		{ID: "lag", Label: "Durable lag", Value: o.lag(), Bad: o.Refusing},
+		{ID: "sessions", Label: "Sessions", Value: group(fmt.Sprint(o.Sessions))},
+		{ID: "events", Label: "Events", Value: perSecond(o.Rates.Events)},
+		{ID: "dropped", Label: "Events dropped", Value: group(fmt.Sprint(o.EventsDropped)) + " (" + perSecond(o.Rates.Dropped) + ")", Bad: o.Rates.Dropped > 0},
+		{ID: "subscribers", Label: "Subscribers", Value: group(fmt.Sprint(o.Subscribers))},
+		{ID: "in", Label: "Received", Value: size(o.Rates.BytesIn) + "/s"},
+		{ID: "out", Label: "Sent", Value: size(o.Rates.BytesOut) + "/s"},
+	}
+	return list
+}
+
+func (o *overview) readiness() string {
+	if o.Ready {
+		return "yes"
+	}
+	return "no: " + strings.Join(o.Reasons, ", ")
+}
+
+func (o *overview) lag() string {
+	text := group(fmt.Sprint(o.LagRecords)) + " records, " + size(float64(o.QueueBytes)) + " waiting"
+	if o.StoreMode == "memory" {
+		text = "nothing is kept (memory)"
+	}
+	if o.Refusing {
+		text += "; changes are refused"
+	}
+	return text
+}
+
+// total is a count of one kind.
+type total struct {
+	Name  string
+	Count int64
+}
+
+// states returns the processes by state, in the order of a life.
+func (o *overview) states() (list []total) {
+	for _, state := range processStates {
+		list = append(list, total{state, o.Processes[state]})
+	}
+	return list
+}
+
+// protocols returns the open connections by protocol.
+func (o *overview) protocols() (list []total) {
+	for _, name := range slices.Sorted(maps.Keys(o.Connections)) {
+		list = append(list, total{name, o.Connections[name]})
+	}
+	return list
+}
+
+// texts returns what a live view replaces, by the ID of its place.
+func (o *overview) texts() map[string]string {
+	m := map[string]string{}
+	for _, f := range o.facts() {
+		m["fact-"+f.ID] = f.Value
+	}
+	for _, s := range o.states() {
+		m["state-"+s.Name] = group(fmt.Sprint(s.Count))
+	}
+	for _, p := range o.protocols() {
+		m["open-"+p.Name] = group(fmt.Sprint(p.Count))
+	}
+	return m
+}

@@ -1,0 +1,42 @@
+package ops
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// TestConsole: the web console takes POST, nothing else does, and browsers are led to it.
+func TestConsole(t *testing.T) {
+	c := newConfig(t)
+	f := func(method, path, accept string, status int, body string) {
+		t.Helper()
+		w, r := httptest.NewRecorder(), httptest.NewRequest(method, path, nil)
+		r.Header.Set("Accept", accept)
+		handler(c).ServeHTTP(w, r)
+		if w.Code != status || body != "" && w.Body.String() != body {
+			t.Errorf("%s %s = %d %q, want %d %q", method, path, w.Code, w.Body, status, body)
+		}
+		if w.Code == http.StatusFound && w.Header().Get("Location") != "/console/" {
+			t.Errorf("%s leads to %s", path, w.Header().Get("Location"))
+		}
+	}
+	const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
+	f("GET", "/", browser, 404, "")
+	f("GET", "/console/", browser, 404, "")
+	f("POST", "/console/x", browser, 405, "")
+	c.Console = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Method+" "+r.URL.Path)
+	})
+	f("GET", "/", browser, 302, "")
+	f("GET", "/", "*/*", 404, "")
+	f("GET", "/nope", browser, 404, "")
+	f("GET", "/console/", browser, 200, "GET /console/")
+	f("POST", "/console/x", browser, 200, "POST /console/x")
+	f("PUT", "/console/x", browser, 405, "")
+	f("POST", "/", browser, 405, "")
+	f("POST", "/metrics", browser, 405, "")
+	f("POST", "/consolex", browser, 405, "")
+	f("POST", "/console/../metrics", browser, 307, "")
+}
