@@ -329,8 +329,8 @@ func (s *server) closeAdmin() {
 // drain ends the kernel endpoint and the others side by side, then the admin listener.
 func (s *server) drain() error {
 	s.ready.Hold(reasonDraining)
-	s.ready.Release(reasonLameDuck)
 	s.console.shutdown()
+	s.ready.Release(reasonLameDuck)
 	s.log.Info("draining", "grace_secs", int64(s.cfg.Kernel.ShutdownGrace/time.Second))
 	grace := s.cfg.Kernel.ShutdownGrace
 	webEnded, toolsEnded, threadsEnded, exactaEnded := make(chan error, 1), make(chan error, 1), make(chan error, 1), make(chan error, 1)
