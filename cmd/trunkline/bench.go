@@ -88,6 +88,7 @@ func (f *benchFlags) add(cmd *cobra.Command) {
 	fs.DurationVar(&f.asked.Interval, "interval", time.Second, "how often to show what happened")
 	fs.DurationVar(&f.asked.Timeout, "timeout", benchTimeout, "how long one request may take, from when it was due")
 	fs.StringVar(&f.maxErrors, "max-errors", "100%", "fail when more requests failed: a number, or a part like 0.1%")
+	fs.BoolVar(&f.asked.Resend, "resend", false, "send requests again that a draining server refuses, or whose connection ends, on a new one (kernel only)")
 	fs.Uint64Var(&f.asked.Seed, "seed", 1, "order of the mix")
 	fs.StringVar(&f.jsonFile, "json-file", "", "write the result as JSON to this `FILE`")
 	fs.StringVar(&f.hdr, "hdr", "", "write the intervals as an HdrHistogram log to this `FILE`")

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +13,7 @@ import (
 
 func newConfigCmd() *cobra.Command {
 	return group(&cobra.Command{Use: "config", Short: "Show or check the settings a server would start with"},
-		"show and check", newConfigShowCmd(), newConfigCheckCmd())
+		"show, check and schema", newConfigShowCmd(), newConfigCheckCmd(), newConfigSchemaCmd())
 }
 
 // group completes a command whose verbs do the work; list names them.
@@ -39,9 +40,9 @@ func newConfigShowCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows := [][]string{{"SETTING", "VALUE", "ORIGIN"}}
+			rows := [][]string{{"SETTING", "VALUE", "ORIGIN", "RELOAD"}}
 			for _, r := range c.Rows() {
-				rows = append(rows, []string{r.Key, valueText(r.Value), r.Origin})
+				rows = append(rows, []string{r.Key, valueText(r.Value), r.Origin, r.Reload})
 			}
 			return cli.Show(cmd, shownConfig{File: c.File(), Settings: c.Rows()}, rows)
 		},
@@ -59,23 +60,25 @@ type shownConfig struct {
 func newConfigCheckCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Check the settings and the files they name, without starting anything",
-		Args:  cobra.NoArgs,
+		Short: "Check the settings and what they name, without starting anything",
+		Long: "Check the settings, and look at what they name: certificates and their\n" +
+			"keys, files with tokens, directories. An address in use is a warning,\n" +
+			"for it may be that of the running server. No other machine is asked.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadConfig(cmd)
 			if err != nil {
 				return err
 			}
-			for _, a := range []*config.Access{&c.Kernel.Access, &c.HTTP.Access, &c.Exacta.Access} {
-				if _, err := a.TLS(); err != nil {
-					return cli.AsUsage(err, "")
-				}
-			}
-			if _, err := c.Exacta.Server(); err != nil {
+			warnings, err := c.Check(time.Now())
+			if err != nil {
 				return cli.AsUsage(err, "")
 			}
+			for _, w := range warnings {
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w.Text)
+			}
 			if cli.JSON(cmd) {
-				return cli.WriteJSON(cmd.OutOrStdout(), checkedConfig{OK: true, File: c.File()})
+				return cli.WriteJSON(cmd.OutOrStdout(), checkedConfig{OK: true, File: c.File(), Warnings: warnings})
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "settings are valid (%s)\n", c.Summary())
 			return err
@@ -88,21 +91,42 @@ func newConfigCheckCmd() *cobra.Command {
 // checkedConfig is the document of config check --json; a failed check is an error document
 // instead.
 type checkedConfig struct {
-	OK   bool   `json:"ok"`
-	File string `json:"file"`
+	OK       bool             `json:"ok"`
+	File     string           `json:"file"`
+	Warnings []config.Finding `json:"warnings"`
+}
+
+func newConfigSchemaCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print a JSON Schema of the settings file, for editors",
+		Long: "Print a JSON Schema (2020-12) of the settings file: names, types, ranges,\n" +
+			"defaults and meanings. Editors with a YAML language server use it when\n" +
+			"the file begins with:\n\n" +
+			"  # yaml-language-server: $schema=trunkline.schema.json",
+		Example: "  trunkline config schema >trunkline.schema.json",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cli.WriteJSON(cmd.OutOrStdout(), config.Schema()) },
+	}
 }
 
 // loadConfig reads the settings for a command that carries config.AddFlags; what is wrong with them
 // is a usage error.
 func loadConfig(cmd *cobra.Command) (*config.Config, error) {
 	c, err := config.Load(cmd.Flags(), os.Environ())
+	return c, settingsRead(cmd, c, err)
+}
+
+// settingsRead shows the warnings about settings that were read, and makes what is wrong with them
+// a usage error.
+func settingsRead(cmd *cobra.Command, c *config.Config, err error) error {
 	if err != nil {
-		return nil, cli.AsUsage(err, "run 'trunkline config show' for the names, values and origins of all settings")
+		return cli.AsUsage(err, "run 'trunkline config show' for the names, values and origins of all settings")
 	}
 	for _, w := range c.Warnings() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 	}
-	return c, nil
+	return nil
 }
 
 // valueText makes an empty value visible in a table.

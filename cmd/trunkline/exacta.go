@@ -77,7 +77,7 @@ func runExacta(cmd *cobra.Command, _ []string) error {
 			*setting = f.Value.String()
 		}
 	}
-	log, err := obs.NewLogger(cmd.ErrOrStderr(), all.Log.Level, all.Log.Format)
+	log, _, err := obs.NewLogger(cmd.ErrOrStderr(), all.Log.Level, all.Log.Format)
 	if err != nil {
 		return cli.AsUsage(err, "")
 	}

@@ -117,6 +117,7 @@ func verbs() []*cobra.Command {
 		newConnectionsCmd(),
 		newSlowlogCmd(),
 		newMonitorCmd(),
+		newReloadCmd(),
 		newBenchCmd(),
 		newConfigCmd(),
 		newStoreCmd(),

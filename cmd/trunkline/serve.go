@@ -27,7 +27,8 @@ func newServeCmd() *cobra.Command {
 		Use:   "serve",
 		Short: "Run a server",
 		Long: "Run a server until SIGTERM or SIGINT, then drain: readiness goes false, running requests are answered, streams are\n" +
-			"flushed and ended. A second signal, a second or more after the first, exits at once.\n\n" +
+			"flushed and ended. A second signal, a second or more after the first, exits at once. SIGHUP has the settings read again,\n" +
+			"see 'trunkline reload'.\n\n" +
 			"State is kept in ./trunkline-data (store.dir): whatever was answered survives the death of the process and a power loss.\n" +
 			"--dev keeps nothing. Where it listens and what survives is printed to stderr.",
 		Example: "  trunkline serve\n  trunkline serve --dev\n  trunkline serve --listen 127.0.0.1:0,unix:///run/trunkline.sock\n" +
@@ -41,8 +42,13 @@ func newServeCmd() *cobra.Command {
 }
 
 func runServe(cmd *cobra.Command, _ []string) error {
-	c, err := loadConfig(cmd)
+	sockets, err := app.OpenSockets()
 	if err != nil {
+		return cli.AsUsage(err, "")
+	}
+	addrs := sockets.Addrs()
+	c, err := config.LoadWithSockets(cmd.Flags(), os.Environ(), addrs)
+	if err := settingsRead(cmd, c, err); err != nil {
 		return err
 	}
 	recoverTo, err := recoverTo(cmd, c)
@@ -50,13 +56,23 @@ func runServe(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	stderr := cmd.ErrOrStderr()
-	log, err := obs.NewLogger(stderr, c.Log.Level, c.Log.Format)
+	log, level, err := obs.NewLogger(stderr, c.Log.Level, c.Log.Format)
 	if err != nil {
 		return cli.AsUsage(err, "")
 	}
-	ctx, stop := untilSignal(cmd.Context(), stderr, os.Exit)
+	running, end := context.WithCancel(cmd.Context())
+	defer end()
+	ctx, stop := untilSignal(running, stderr, os.Exit)
 	defer stop()
-	o := app.Options{Build: obs.ReadBuild(version, revision), Logger: log, Banner: stderr, RecoverTo: recoverTo}
+	hangup, quiet := untilHangup(end)
+	defer quiet()
+	o := app.Options{
+		Build: obs.ReadBuild(version, revision), Logger: log, Banner: stderr, RecoverTo: recoverTo,
+		Hangup: hangup, LogLevel: level, Reload: func() (*config.Config, error) {
+			return config.LoadWithSockets(cmd.Flags(), os.Environ(), addrs)
+		},
+		Sockets: sockets, Notify: app.NotifySystemd, Watchdog: app.WatchdogInterval(),
+	}
 	if c.Store.Mode != config.StoreMemory {
 		o.Recovered = spareProcessors
 	}

@@ -24,8 +24,8 @@ func LogFormats() []string { return []string{FormatAuto, FormatText, formatJSON}
 // LogLevels lists the accepted values of log.level, from most to least talkative.
 func LogLevels() []string { return []string{"debug", "info", "warn", "error"} }
 
-// parseLevel turns a value of log.level, in any letter case, into a slog level.
-func parseLevel(s string) (slog.Level, error) {
+// ParseLevel turns a value of log.level, in any letter case, into a slog level.
+func ParseLevel(s string) (slog.Level, error) {
 	switch strings.ToLower(s) {
 	case "debug":
 		return slog.LevelDebug, nil
@@ -39,13 +39,15 @@ func parseLevel(s string) (slog.Level, error) {
 	return 0, fmt.Errorf("cannot use log level %q: want one of %s", s, strings.Join(LogLevels(), ", "))
 }
 
-// NewLogger returns a logger writing to w at the given level and format. Colour is used only on a
-// terminal and never when the NO_COLOR environment variable is set.
-func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
-	lv, err := parseLevel(level)
+// NewLogger returns a logger writing to w at the given level and format; at changes the level.
+// Colour is used only on a terminal and never when the NO_COLOR environment variable is set.
+func NewLogger(w io.Writer, level, format string) (log *slog.Logger, at *slog.LevelVar, err error) {
+	lv, err := ParseLevel(level)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	at = new(slog.LevelVar)
+	at.Set(lv)
 	tty := isTerminal(w)
 	if format == FormatAuto {
 		format = formatJSON
@@ -56,14 +58,14 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	switch format {
 	case FormatText:
 		return slog.New(tint.NewHandler(w, &tint.Options{
-			Level:      lv,
+			Level:      at,
 			TimeFormat: time.TimeOnly,
 			NoColor:    !tty || os.Getenv("NO_COLOR") != "",
-		})), nil
+		})), at, nil
 	case formatJSON:
-		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: lv})), nil
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: at})), at, nil
 	}
-	return nil, fmt.Errorf("cannot use log format %q: want one of %s", format, strings.Join(LogFormats(), ", "))
+	return nil, nil, fmt.Errorf("cannot use log format %q: want one of %s", format, strings.Join(LogFormats(), ", "))
 }
 
 // isTerminal asks whether w is a character device, which is what people sit in front of.

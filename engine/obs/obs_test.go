@@ -124,7 +124,7 @@ func TestLoggerFormats(t *testing.T) {
 	f := func(level, format string) *slog.Logger {
 		t.Helper()
 		buf.Reset()
-		l, err := NewLogger(&buf, level, format)
+		l, _, err := NewLogger(&buf, level, format)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestLoggerFormats(t *testing.T) {
 func TestLoggerRefuses(t *testing.T) {
 	f := func(level, format, want string) {
 		t.Helper()
-		if _, err := NewLogger(&bytes.Buffer{}, level, format); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := NewLogger(&bytes.Buffer{}, level, format); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("NewLogger(%q, %q) = %v, want %q", level, format, err, want)
 		}
 	}

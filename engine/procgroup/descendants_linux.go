@@ -142,6 +142,13 @@ func processes() map[int]proc {
 	return all
 }
 
+// StartOf returns when a process began, in a form that is the same for all who look, and only for
+// that process among all of its number. It is empty if there is none, and on other systems.
+func StartOf(pid int) string {
+	p, _ := look(strconv.Itoa(pid))
+	return p.start
+}
+
 // look returns what is shown of a process; ok is false if it has ended.
 func look(pid string) (p proc, ok bool) {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")

@@ -28,6 +28,9 @@ func Started() Descendants { return Descendants{} }
 // Kill does nothing here.
 func (Descendants) Kill() {}
 
+// StartOf returns nothing here.
+func StartOf(int) string { return "" }
+
 // Adopts reports that nothing is adopted: adopted processes look like own children here.
 func Adopts() bool { return false }
 

@@ -25,6 +25,7 @@ const (
 	dueFinish                    // close the connections whose sessions are done in a drain
 	dueForce                     // close everything
 	dueList                      // describe the connections
+	dueEcho                      // answer a probe
 )
 
 // loop is one event loop's connections. Fields below the inbox belong to the loop's goroutine.
@@ -34,6 +35,7 @@ type loop struct {
 	bell  net.Conn // a byte on it starts a round
 	ding  [1]byte
 	ended chan struct{} // closed when the loop has ended
+	echo  chan struct{} // one slot: the answer to a probe
 	count atomic.Int32  // connections here and on their way here
 	rung  atomic.Bool   // the bell was rung since the last round began
 	due   atomic.Uint32
@@ -56,7 +58,7 @@ type loop struct {
 
 // newLoop rings itself into the gnet loop with the fewest connections.
 func newLoop(s *Server) (*loop, error) {
-	l := &loop{srv: s, ended: make(chan struct{})}
+	l := &loop{srv: s, ended: make(chan struct{}), echo: make(chan struct{}, 1)}
 	l.group = link.NewLoop(l.ring) // before the loop can come round
 	theirs, ours, err := socketpair()
 	if err != nil {
@@ -182,6 +184,12 @@ func (l *loop) drop(c *conn) { _ = l.el.Close(c.sock) }
 // obey carries out orders. It walks backwards, for removal moves the last connection.
 func (l *loop) obey(what uint32, now link.Instant) {
 	l.report()
+	if what&dueEcho != 0 {
+		select {
+		case l.echo <- struct{}{}:
+		default:
+		}
+	}
 	l.draining = l.draining || what&dueDrain != 0
 	l.forced = l.forced || what&dueForce != 0
 	for i := len(l.conns) - 1; i >= 0; i-- {

@@ -140,6 +140,29 @@ func (s *Server) Stats() stream.Snapshot { return s.host.Snapshot() }
 // Open returns how many connections are open, on loops and off.
 func (s *Server) Open() int { return s.gate.Open() }
 
+// SetMaxConnections changes Config.MaxConnections, as Gate.SetMax does.
+func (s *Server) SetMaxConnections(n int) { s.gate.SetMax(n) }
+
+// Probe returns nil once every loop has come round since the call, or an error that names the first
+// one that has not when ctx ends. One caller at a time.
+func (s *Server) Probe(ctx context.Context) error {
+	for _, l := range s.loops {
+		select {
+		case <-l.echo: // of a probe that was not waited for
+		default:
+		}
+	}
+	s.order(dueEcho)
+	for i, l := range s.loops {
+		select {
+		case <-l.echo:
+		case <-ctx.Done():
+			return fmt.Errorf("event loop %d of %d does not come round: %w", i+1, len(s.loops), ctx.Err())
+		}
+	}
+	return nil
+}
+
 // closeFatal ends the wait for Done.
 func (s *Server) closeFatal() {
 	s.fatalMu.Lock()

@@ -22,7 +22,7 @@ const defaultMaxConnections = 1000
 // A drain ends for all connections together: one whose session is done rests, and answers requests
 // that still come with a refusal, until all of them rest (Rested).
 type Gate struct {
-	max       int64
+	max       atomic.Int64
 	files     *Files
 	open      atomic.Int64 // open connections, and above them those that rest: one atomic step moves both
 	lingering atomic.Int64
@@ -40,8 +40,14 @@ func newGate(max int, files *Files) *Gate {
 	if max <= 0 {
 		max = defaultMaxConnections
 	}
-	return &Gate{max: int64(max), files: files, empty: make(chan struct{}, 1), rested: make(chan struct{})}
+	g := &Gate{files: files, empty: make(chan struct{}, 1), rested: make(chan struct{})}
+	g.SetMax(max)
+	return g
 }
+
+// SetMax changes the limit, which is at least 1. Connections above a lower one stay open; no other
+// is admitted until there are fewer.
+func (g *Gate) SetMax(max int) { g.max.Store(int64(max)) }
 
 // admit takes a slot if one is free. It never refuses because of attempts that were refused
 // themselves. It does not allocate.
@@ -69,7 +75,7 @@ func (g *Gate) BeginLinger() bool {
 func (g *Gate) take(count *atomic.Int64) bool {
 	for {
 		n := count.Load()
-		if n%resting >= g.max {
+		if n%resting >= g.max.Load() {
 			return false
 		}
 		if count.CompareAndSwap(n, n+1) {
@@ -175,7 +181,7 @@ func (g *Gate) Open() int { return int(g.open.Load() % resting) }
 func (g *Gate) Lingering() int { return int(g.lingering.Load()) }
 
 // Max returns the limit.
-func (g *Gate) Max() int { return int(g.max) }
+func (g *Gate) Max() int { return int(g.max.Load()) }
 
 // Wait returns nil once no connection is open or lingers, or ctx's error. One caller at a time.
 func (g *Gate) Wait(ctx context.Context) error {

@@ -50,6 +50,7 @@ type Engine struct {
 	shards   [shards]shard
 	sessions sessions
 	quotas   quotas
+	rates    atomic.Pointer[PostRates]
 	hot      hot
 	posted   atomic.Uint64
 	events   uint64 // audit events where nothing is journaled, guarded by hot.mu
@@ -118,6 +119,7 @@ func New(cfg Config) *Engine {
 	}
 	e.sessions.init()
 	e.quotas.init()
+	e.SetPostRates(PostRates{cfg.PostsPerAgent, cfg.PostsPerThread})
 	e.jobs.init()
 	return e
 }

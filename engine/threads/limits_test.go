@@ -110,7 +110,7 @@ func TestBoundsOfMemory(t *testing.T) {
 	var q quotas
 	q.init()
 	agent := func(i int) *Actor { return &Actor{Agent: fmt.Sprint("a", i)} }
-	cfg := &Config{PostsPerAgent: 1}
+	cfg := &PostRates{PerAgent: 1}
 	now := int64(1_000_000)
 	for i := range maxBuckets {
 		if q.take(cfg, nil, agent(i), now) != 0 {

@@ -67,7 +67,7 @@ func (e *Engine) Post(a *Actor, id []byte, p *Post, now int64) (out Posted, _ Re
 	case e.refuses():
 		return out, Refusal{Code: NotStored}
 	default:
-		if wait = e.quotas.take(&e.cfg, t, a, now); wait > 0 {
+		if wait = e.quotas.take(e.rates.Load(), t, a, now); wait > 0 {
 			return out, Refusal{Code: RateLimited, N: wait}
 		}
 	}

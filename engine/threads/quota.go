@@ -52,28 +52,34 @@ const sweepEvery = 1000
 
 func (q *quotas) init() { q.agents = map[agentKey]*bucket{} }
 
+// PostRates bounds the posts of a minute; 0: they are not bounded.
+type PostRates struct{ PerAgent, PerThread int }
+
+// SetPostRates changes Config.PostsPerAgent and Config.PostsPerThread.
+func (e *Engine) SetPostRates(r PostRates) { e.rates.Store(&r) }
+
 // take takes a token of the agent and one of the thread, or none. Caller holds t.mu.
-func (q *quotas) take(c *Config, t *thread, a *Actor, now int64) (wait int64) {
-	if c.PostsPerThread > 0 {
-		if wait = t.quota.take(c.PostsPerThread, now); wait > 0 {
+func (q *quotas) take(r *PostRates, t *thread, a *Actor, now int64) (wait int64) {
+	if r.PerThread > 0 {
+		if wait = t.quota.take(r.PerThread, now); wait > 0 {
 			return wait
 		}
 	}
-	if c.PostsPerAgent == 0 {
+	if r.PerAgent == 0 {
 		return 0
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	b := q.agents[agentKey{a.Workspace, a.Agent}]
 	if b == nil {
-		if b = q.add(c.PostsPerAgent, a, now); b == nil {
+		if b = q.add(r.PerAgent, a, now); b == nil {
 			wait = sweepEvery
 		}
 	}
 	if b != nil {
-		wait = b.take(c.PostsPerAgent, now)
+		wait = b.take(r.PerAgent, now)
 	}
-	if wait > 0 && c.PostsPerThread > 0 {
+	if wait > 0 && r.PerThread > 0 {
 		t.quota.tokens += minute
 	}
 	return wait

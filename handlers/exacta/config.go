@@ -38,6 +38,19 @@ const (
 	maxProjects    = 32
 )
 
+// Live is what a running server can change; its fields are those of Config.
+type Live struct {
+	MaxConnections, MaxOpenProjects int
+	AuthToken                       string
+}
+
+// SetLive changes what peers are asked for that come from now on, and how many may come: another
+// owner counts connections. What is there stays.
+func (s *Server) SetLive(l Live) { s.live.Store(&l) }
+
+// Live returns what is in force.
+func (s *Server) Live() Live { return *s.live.Load() }
+
 // Bounds of an AuthToken, in bytes (exacta §6.1).
 const (
 	MinToken = 16

@@ -29,7 +29,7 @@ func (s *session) greet(in, out []byte) (used int, _ []byte, v link.Verdict) {
 	for used < len(in) && blankAt(in[used:]) {
 		used++
 	}
-	token := s.srv.cfg.AuthToken
+	token := s.srv.Live().AuthToken
 	switch rest := in[used:]; {
 	case len(rest) == 0 || rest[0] == '\r' && len(rest) == 1:
 		return used, out, link.More

@@ -41,6 +41,7 @@ type Server struct {
 	input   *link.Budget  // of unfinished lines of all sockets
 
 	scratches sync.Pool // of *scratch: idle sessions hold none
+	live      atomic.Pointer[Live]
 
 	mu       sync.Mutex
 	projects map[wire.ID]*project
@@ -67,6 +68,7 @@ func New(cfg Config) *Server {
 		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event),
 		counts: newCounters(), meter: cfg.Recorder.Meter("exacta", meterNames()), readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
 	s.scratches.New = func() any { return s.newScratch() }
+	s.SetLive(Live{cfg.MaxConnections, cfg.MaxOpenProjects, cfg.AuthToken})
 	return s
 }
 
@@ -183,8 +185,8 @@ func (s *Server) beside(dir string) (*project, *fault.Fault) {
 			return nil, fault.New("FS-005", "overlaps with the root of an open project", "project root")
 		}
 	}
-	if s.stopped || len(s.projects) >= s.cfg.MaxOpenProjects {
-		return nil, fault.New("RES-004", "open projects: "+strconv.Itoa(s.cfg.MaxOpenProjects))
+	if most := s.Live().MaxOpenProjects; s.stopped || len(s.projects) >= most {
+		return nil, fault.New("RES-004", "open projects: "+strconv.Itoa(most))
 	}
 	return nil, nil
 }

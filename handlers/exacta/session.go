@@ -75,7 +75,7 @@ func (s *Server) Open(port *link.Port, carrier Carrier, ended func()) link.Sessi
 	s.counts.sessions[carrier].Add(1)
 	if carrier == TCP {
 		c.guest = true
-		if s.cfg.AuthToken != "" {
+		if s.Live().AuthToken != "" {
 			c.until = link.Mono() + int64(authWithin)
 		}
 	}

@@ -49,6 +49,6 @@ var noRoom = wire.Refusal{Code: "RES-002", Detail: "unfinished lines of all conn
 
 // AppendRefused appends what a connection gets that is one too many.
 func (s *Server) AppendRefused(dst []byte) []byte {
-	many := wire.Refusal{Code: "RES-004", Detail: "open connections: " + strconv.Itoa(s.cfg.MaxConnections)}
+	many := wire.Refusal{Code: "RES-004", Detail: "open connections: " + strconv.Itoa(s.Live().MaxConnections)}
 	return wire.AppendRefusal(dst, nil, s.scope.Next(wire.Correlation), s.cfg.Clock, &many)
 }

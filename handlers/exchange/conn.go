@@ -144,10 +144,6 @@ type listener struct {
 	s *Server
 }
 
-func (s *Server) listen(ln net.Listener) listener {
-	return listener{s.book.Limit(ln, s.cfg.MaxConnections), s}
-}
-
 // Accept waits for a free slot, then for a connection.
 func (l listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()

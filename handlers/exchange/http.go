@@ -47,7 +47,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.enter() {
-		x.refuse(&s.refusals.overloaded)
+		x.refuse(s.bounds.Load().overloaded)
 		return
 	}
 	defer s.inFlight.Add(-1)

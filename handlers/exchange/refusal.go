@@ -19,18 +19,17 @@ type refusal struct {
 
 // refusals are the refusals of one server; their texts name its limits.
 type refusals struct {
-	notFound, method, mediaType, encoding, overloaded, internal             refusal // keep the connection
+	notFound, method, mediaType, encoding, internal                         refusal // keep the connection
 	stopping, headers, tooLarge, slowHead, timeout, version, badBody, short refusal // end it
 }
 
 func newRefusals(c HTTPConfig) refusals {
 	r := refusals{
-		notFound:   refuse(http.StatusNotFound, codeNotFound, "Not found: the only path is "+path),
-		method:     refuse(http.StatusMethodNotAllowed, codeMethod, "Method not allowed: use POST"),
-		mediaType:  refuse(http.StatusUnsupportedMediaType, codeMediaType, "Unsupported media type: use application/json in UTF-8"),
-		encoding:   refuse(http.StatusUnsupportedMediaType, codeMediaType, "Unsupported content encoding: send the body as it is"),
-		overloaded: refuse(http.StatusServiceUnavailable, codeOverloaded, "Too many requests in flight: at most %d", c.MaxInFlight),
-		internal:   refuse(http.StatusInternalServerError, codeInternal, "Internal error"),
+		notFound:  refuse(http.StatusNotFound, codeNotFound, "Not found: the only path is "+path),
+		method:    refuse(http.StatusMethodNotAllowed, codeMethod, "Method not allowed: use POST"),
+		mediaType: refuse(http.StatusUnsupportedMediaType, codeMediaType, "Unsupported media type: use application/json in UTF-8"),
+		encoding:  refuse(http.StatusUnsupportedMediaType, codeMediaType, "Unsupported content encoding: send the body as it is"),
+		internal:  refuse(http.StatusInternalServerError, codeInternal, "Internal error"),
 
 		stopping: refuse(http.StatusServiceUnavailable, codeStopping, "The server is shutting down"),
 		headers:  refuse(http.StatusRequestHeaderFieldsTooLarge, codeHeaders, "Request headers exceed %d bytes", c.MaxHeaderBytes),
@@ -42,11 +41,17 @@ func newRefusals(c HTTPConfig) refusals {
 		short:    malformed("the body ends early"),
 	}
 	r.method.header, r.method.value = "Allow", http.MethodPost
-	r.overloaded.header, r.overloaded.value = "Retry-After", "1"
 	for _, last := range [...]*refusal{&r.stopping, &r.headers, &r.tooLarge, &r.slowHead, &r.timeout} {
 		last.hangUp = true
 	}
 	return r
+}
+
+// tooMany refuses what is beyond the requests in flight that may be.
+func tooMany(most int) *refusal {
+	r := refuse(http.StatusServiceUnavailable, codeOverloaded, "Too many requests in flight: at most %d", most)
+	r.header, r.value = "Retry-After", "1"
+	return &r
 }
 
 func refuse(status int, code envelope.ErrorCode, format string, limit ...any) refusal {

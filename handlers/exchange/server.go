@@ -22,6 +22,7 @@ type Server struct {
 	http     *http.Server
 	process  func(dst, src []byte) ([]byte, envelope.Reason, *envelope.Error)
 	refusals refusals
+	bounds   atomic.Pointer[bounds]
 	buffers  sync.Pool // of *buffers
 	book     *conns.Book
 	meter    *obs.Meter
@@ -31,6 +32,15 @@ type Server struct {
 	inFlight atomic.Int64
 	open     atomic.Int64
 	classes  [6]atomic.Uint64
+
+	mu        sync.Mutex
+	listeners []*conns.Listener
+}
+
+// bounds is what a running server can change.
+type bounds struct {
+	connections, inFlight int
+	overloaded            *refusal
 }
 
 // Stats are the server's counters, each read on its own.
@@ -51,6 +61,7 @@ func NewServer(engine *envelope.Engine, cfg HTTPConfig) *Server {
 		meter: cfg.Recorder.Meter("http", []string{rowProcess: "process", rowInvalid: obs.InvalidMethod}),
 	}
 	s.buffers.New = func() any { return new(buffers) }
+	s.SetLimits(cfg.MaxConnections, cfg.MaxInFlight)
 	one := new(http.Protocols)
 	one.SetHTTP1(true)
 	s.http = &http.Server{
@@ -75,6 +86,25 @@ func (s *Server) Serve(ln net.Listener) error {
 		return fmt.Errorf("cannot serve HTTP: %w", err)
 	}
 	return nil
+}
+
+// SetLimits changes MaxConnections and MaxInFlight. What is above a lower limit goes on.
+func (s *Server) SetLimits(connections, inFlight int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bounds.Store(&bounds{connections, inFlight, tooMany(inFlight)})
+	for _, ln := range s.listeners {
+		ln.SetLimit(connections)
+	}
+}
+
+// listen bounds the connections of ln.
+func (s *Server) listen(ln net.Listener) listener {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.book.Limit(ln, s.bounds.Load().connections)
+	s.listeners = append(s.listeners, l)
+	return listener{l, s}
 }
 
 // drain refuses requests from now on with 503 shutting_down and ends connections after their next
@@ -141,7 +171,7 @@ func (s *Server) count(status int) {
 func (s *Server) enter() bool {
 	for {
 		n := s.inFlight.Load()
-		if n >= int64(s.cfg.MaxInFlight) {
+		if n >= int64(s.bounds.Load().inFlight) {
 			return false
 		}
 		if s.inFlight.CompareAndSwap(n, n+1) {

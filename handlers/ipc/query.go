@@ -52,9 +52,9 @@ func (t *turn) queryTimeout(v *mpack.Value) (time.Duration, bool) {
 		return 0, false
 	}
 	if ms == 0 {
-		return t.svc.cfg.DefaultQueryTimeout, true
+		return t.svc.limits.Load().DefaultQueryTimeout, true
 	}
-	return time.Duration(min(ms, t.svc.cfg.MaxQueryTimeout.Milliseconds())) * time.Millisecond, true
+	return time.Duration(min(ms, t.svc.limits.Load().MaxQueryTimeout.Milliseconds())) * time.Millisecond, true
 }
 
 // QueryDone implements bus.Caller: it makes the caller's frame and leaves it in the mailbox.

@@ -123,6 +123,7 @@ type Service struct {
 	orch     *orchestration.Engine
 	routes   *routes
 	pong     message.Pong // without the payload
+	limits   atomic.Pointer[Limits]
 	progress progress
 	keys     *idem.Table // of other protocols; nil where nothing is journaled
 	store    *store.Store
@@ -149,6 +150,7 @@ func NewService(cfg Config) *Service {
 		stop:    make(chan struct{}),
 		pong:    newPong(&cfg),
 	}
+	s.SetLimits(cfg.limits())
 	s.progress.gate.Journal = func() link.Journal {
 		if log := s.store.Log(); log != nil {
 			return log
@@ -267,7 +269,7 @@ func (s *Service) AppendRefusal(dst []byte) []byte {
 	start := len(dst)
 	dst = frame.Begin(dst, frame.Error)
 	dst = mpack.AppendError(dst, nil, wire.ResourceExhausted.String(), "Connection limit reached; try again later",
-		mpack.Extras{Retryable: true, MaxConnections: s.cfg.MaxConnections})
+		mpack.Extras{Retryable: true, MaxConnections: s.limits.Load().MaxConnections})
 	frame.Finish(dst, start)
 	return dst
 }

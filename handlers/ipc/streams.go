@@ -188,7 +188,7 @@ func (t *turn) nameList(v *mpack.Value, field string, valid func(string) bool) (
 			}
 			name := string(e.Data)
 			seen[name] = struct{}{}
-			if names = append(names, name); len(names) > t.svc.cfg.MaxEventTypes {
+			if names = append(names, name); len(names) > t.svc.limits.Load().MaxEventTypes {
 				ok = false
 				t.refuseAbout(wire.InvalidArgument, "too many ", []byte(field), "")
 			}
@@ -242,7 +242,7 @@ func (s *session) subscription(subscriberID string) *liveStream {
 // the oldest whose subscriber cannot name it (kernel-ipc §4.18). The stream that is about to be
 // replaced does not count; streams still being flushed count against twice the limit.
 func (t *turn) room(replaced *liveStream) (victim *liveStream, ok bool) {
-	limit, live := t.svc.cfg.MaxStreamsPerConnection, 0
+	limit, live := t.svc.limits.Load().MaxStreamsPerConnection, 0
 	if len(t.s.streams) >= 2*limit {
 		t.endDry()
 	}

@@ -7,6 +7,7 @@
 //	GET /store     what is durable, how far it is written, and how much room there is, as JSON
 //	GET /overview  what a look at the whole server shows, as JSON
 //	GET /monitor   the frames of one connection (conn=ID) as they pass, as lines of JSON
+//	GET /reload    the outcome of the last order to read the settings again, as JSON
 //	GET /exacta/…  the page that shows projects, of another room
 //	GET /console/…  the web console, of another room; browsers are led there from /
 //	GET /debug/pprof/…  profiles, only with admin.pprof

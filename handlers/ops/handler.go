@@ -18,6 +18,9 @@ func handler(c Config) http.Handler {
 	mux.HandleFunc("/readyz", c.readyz)
 	mux.HandleFunc("/version", c.version)
 	mux.HandleFunc("/store", c.store)
+	if c.Reload != nil {
+		mux.HandleFunc("/reload", c.reload)
+	}
 	c.addLatency(mux)
 	if c.Overview != nil {
 		mux.HandleFunc("/overview", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, c.Overview()) })

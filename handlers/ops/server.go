@@ -28,6 +28,8 @@ const (
 type Config struct {
 	// Addr is host:port (admin.listen_addr); port 0 lets the system choose.
 	Addr string
+	// Listener is bound to Addr already; nil: it is not.
+	Listener net.Listener
 	// InsecureBind allows an address that is not loopback (admin.insecure_bind).
 	InsecureBind bool
 	// Pprof adds /debug/pprof/ (admin.pprof).
@@ -40,6 +42,8 @@ type Config struct {
 	Recovery func() *Recovery
 	// Store returns the body of /store. It may take locks, and must return promptly.
 	Store func() Store
+	// Reload returns the body of /reload.
+	Reload func() Reload
 	// Latencies, Connections and Slow return what /latency, /connections and /slowlog show; nil:
 	// that is not found. Connections may wait for the event loops, for a moment.
 	Latencies   func() []obs.Latency
@@ -73,9 +77,11 @@ func Listen(c Config) (*Server, error) {
 	if err := checkAddr(c); err != nil {
 		return nil, err
 	}
-	ln, err := net.Listen(network(c.Addr), c.Addr)
-	if err != nil {
-		return nil, fmt.Errorf("cannot listen on admin.listen_addr %s: %w", c.Addr, err)
+	ln, err := c.Listener, error(nil)
+	if ln == nil {
+		if ln, err = net.Listen(network(c.Addr), c.Addr); err != nil {
+			return nil, fmt.Errorf("cannot listen on admin.listen_addr %s: %w", c.Addr, err)
+		}
 	}
 	h := &http.Server{
 		Handler:           handler(c),

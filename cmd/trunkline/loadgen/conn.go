@@ -26,14 +26,16 @@ type conn struct {
 
 	writing atomic.Int64 // since when a write is under way, in nanoseconds of the run; 0: none
 
-	mu      sync.Mutex
-	nc      net.Conn // nil while there is none
-	places  places
-	starved bool   // something is due and there is no place for it
-	ready   int64  // since when there are places, and a transport
-	closing bool   // the server announced that it closes: nothing more is sent
-	alive   bool   // this transport has brought a reply
-	words   []byte // the error of the connection: that of the requests that are lost with it
+	mu       sync.Mutex
+	nc       net.Conn // nil while there is none
+	places   places
+	starved  bool    // something is due and there is no place for it
+	ready    int64   // since when there are places, and a transport
+	closing  bool    // the server announced that it closes: nothing more is sent
+	draining bool    // the server refuses what is sent on this transport
+	again    []again // what it refused, and what was lost
+	alive    bool    // this transport has brought a reply
+	words    []byte  // the error of the connection: that of the requests that are lost with it
 
 	reply reply // the reader's: it would be allocated per read otherwise
 }
@@ -99,7 +101,7 @@ func (c *conn) attach(nc net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nc, c.ready = nc, c.g.now()
-	c.closing, c.alive, c.words = false, false, c.words[:0]
+	c.closing, c.draining, c.alive, c.words = false, false, false, c.words[:0]
 	if c.g.stopped.Load() {
 		nc.Close()
 	}
@@ -114,12 +116,14 @@ func (c *conn) detach(lost bool) {
 	stopped := c.g.stopped.Load()
 	c.shard.mu.Lock()
 	defer c.shard.mu.Unlock()
-	if lost && !stopped && (!c.closing || c.places.live > 0) {
+	if lost && !stopped && (!c.closing && !c.draining || c.places.live > 0) {
 		c.shard.accounts[c.g.accountAt(c.g.now())].Lost++
 	}
 	for at := c.places.oldest(); at != none; at = c.places.oldest() {
 		f := &c.places.all[at]
-		if !stopped {
+		if c.g.plan.Resend && !stopped {
+			c.postpone(f)
+		} else if !stopped {
 			a := c.shard.accounts[c.g.accountAt(f.start)]
 			if len(c.words) > 0 {
 				fail(a, f.share, c.words)
@@ -144,7 +148,7 @@ func (c *conn) reconnect(ctx context.Context) net.Conn {
 			return nil
 		}
 		if at > 0 || !c.closing { // an end that was announced is no reason to wait
-			if !c.pause(ctx, min(c.patience(at), time.Duration(c.g.overAt()-c.g.now()))) {
+			if !c.pause(ctx, max(min(c.patience(at), time.Duration(c.g.overAt()-c.g.now())), time.Millisecond)) {
 				return nil
 			}
 		}
@@ -253,7 +257,7 @@ func (c *conn) take(d dialect, in []byte, fresh int, now int64) (used, need int,
 		}
 	}
 	c.shard.mu.Unlock()
-	finished := c.places.live == 0 && c.exhausted(now)
+	finished := c.places.live == 0 && (c.draining || c.exhausted(now))
 	hungry := c.starved
 	if hungry {
 		c.starved, c.ready = false, now
@@ -292,7 +296,9 @@ func (c *conn) end(r *reply, now int64) {
 	if !c.places.inOrder {
 		at = c.places.find(int(r.id&(1<<idPlaceBits-1)), r.id>>idPlaceBits)
 	}
-	c.alive = true
+	drains := c.drains(r)
+	c.alive = c.alive || !drains
+	c.draining = c.draining || drains
 	if at == none || c.places.all[at].state == overdue {
 		c.shard.accounts[c.g.accountAt(now)].Late++
 		if at != none {
@@ -303,6 +309,8 @@ func (c *conn) end(r *reply, now int64) {
 	f := &c.places.all[at]
 	a := c.shard.accounts[c.g.accountAt(f.start)]
 	switch latency := now - f.start; {
+	case drains:
+		c.postpone(f)
 	case latency >= c.g.timeout:
 		// It came before the timer, but too late all the same.
 		a.Late++

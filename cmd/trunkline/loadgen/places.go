@@ -3,6 +3,7 @@ package loadgen
 // flight is a request on its way: a place of a connection.
 type flight struct {
 	start      int64  // when it was due, in nanoseconds of the run
+	seq        int64  // its number in the run
 	stamp      uint64 // of its id, so that a late reply to the place's earlier request is known
 	prev, next int16  // in the order sent; none at the ends
 	share      uint8

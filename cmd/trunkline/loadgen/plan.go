@@ -120,6 +120,10 @@ type Plan struct {
 	Timeout time.Duration
 	// Interval is how often observe is called.
 	Interval time.Duration
+	// Resend has requests sent again, on a new connection, that the server refuses because it
+	// drains, or whose connection ends before their answer: what a client does that reconnects.
+	// One that the server answered to a lost connection is done twice. For ProtocolKernel only.
+	Resend bool
 	// Seed makes the order of the mix repeatable. Identifiers are fresh in every run, whatever it
 	// is, for servers keep what they saw.
 	Seed uint64
@@ -197,6 +201,8 @@ func (p *Plan) checkSizes() error {
 		return fmt.Errorf("cannot use count %d: want 0 or more", p.Count)
 	case p.Threads < 0 || p.Threads > p.Conns:
 		return fmt.Errorf("cannot use %d threads: want 1 to %d, one for each connection", p.Threads, p.Conns)
+	case p.Resend && p.Target.Protocol != ProtocolKernel:
+		return fmt.Errorf("cannot send again with protocol %s: only %s shows that a request was not looked at", p.Target.Protocol, ProtocolKernel)
 	case p.Threads > 0 && p.Target.Protocol != ProtocolThreads:
 		return fmt.Errorf("cannot use threads with protocol %s: only %s has them", p.Target.Protocol, ProtocolThreads)
 	}

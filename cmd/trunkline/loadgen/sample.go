@@ -57,6 +57,8 @@ type Sample struct {
 	// connection. A request counts where it happens: Done of one interval may have been Due in an
 	// earlier one. For the whole run Due is Done + Failed, but for requests given up at its end.
 	Due, Sent, Done, Failed int64
+	// Resent counts how often requests were kept to be sent again (Plan.Resend).
+	Resent int64
 	// InFlight is the number of requests sent and not ended, at the end of the sample.
 	InFlight int64
 	// Lost counts connections that ended unannounced, Late the replies to requests that were given
@@ -225,6 +227,7 @@ func (s *Sample) Add(next *Sample) {
 	s.Bytes.Received += next.Bytes.Received
 	s.Lost += next.Lost
 	s.Late += next.Late
+	s.Resent += next.Resent
 	merge(s.Latency, next.Latency)
 	for name, m := range next.ByMethod {
 		mine := s.ByMethod[name]

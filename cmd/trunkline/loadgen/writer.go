@@ -24,6 +24,9 @@ func (c *conn) write(nc net.Conn, over <-chan struct{}) (lost bool) {
 		if done {
 			return false
 		}
+		if c.drained() {
+			return true
+		}
 		select {
 		case <-c.wake:
 		case <-over:
@@ -50,12 +53,13 @@ func (c *conn) fill() (n int, done bool) {
 	if cap(c.out) > 4*batchBytes {
 		c.out = nil
 	}
-	if c.closing {
+	if c.closing || c.draining {
 		return 0, false // what is sent now would be lost
 	}
 	c.shard.mu.Lock()
 	defer c.shard.mu.Unlock()
 	c.giveUpUnsent(now, ErrorTimeout)
+	n = c.sendAgain()
 	for len(c.out) < batchBytes {
 		if c.places.full() {
 			c.starved = c.g.due(c.next, now)
@@ -75,21 +79,28 @@ func (c *conn) fill() (n int, done bool) {
 // in a steady state.
 func (c *conn) send(start, now int64) {
 	g := c.g
-	share := g.mix.pick(c.next)
-	stamp := c.stamps & (1<<(idBits-idPlaceBits) - 1)
-	c.stamps++
-	at := c.places.take(start, stamp, uint8(share))
-	r := request{id: stamp<<idPlaceBits | uint64(at), seq: c.next, conn: c.index, secret: g.secret, owned: c.owned}
-	before := len(c.out)
-	c.out = g.messages[share].append(c.out, &r)
+	c.write1(c.next, start)
 	c.next += g.stride
-	c.shard.inFlight++
 	a := c.shard.accounts[g.accountAt(start)]
 	a.Sent++
-	a.Bytes.Sent += int64(len(c.out) - before)
 	if g.table != nil {
 		a.lag(now - max(start, c.ready))
 	}
+}
+
+// write1 appends request seq, which was due at start. Both locks are held.
+func (c *conn) write1(seq, start int64) {
+	g := c.g
+	share := g.mix.pick(seq)
+	stamp := c.stamps & (1<<(idBits-idPlaceBits) - 1)
+	c.stamps++
+	at := c.places.take(start, stamp, uint8(share))
+	c.places.all[at].seq = seq
+	r := request{id: stamp<<idPlaceBits | uint64(at), seq: seq, conn: c.index, secret: g.secret, owned: c.owned}
+	before := len(c.out)
+	c.out = g.messages[share].append(c.out, &r)
+	c.shard.inFlight++
+	c.shard.accounts[g.accountAt(start)].Bytes.Sent += int64(len(c.out) - before)
 }
 
 // lag counts by how much the generator itself was late.
@@ -113,6 +124,7 @@ func (c *conn) expire(why string) {
 // held.
 func (c *conn) giveUpUnsent(now int64, why string) {
 	g := c.g
+	c.giveUpAgain(now, why)
 	if g.table == nil {
 		return
 	}
@@ -131,6 +143,9 @@ func (c *conn) giveUpUnsent(now int64, why string) {
 
 // exhausted reports whether the connection has nothing left to send, now and later.
 func (c *conn) exhausted(now int64) bool {
+	if len(c.again) > 0 {
+		return false
+	}
 	if c.g.table != nil {
 		return c.next >= c.g.table.last
 	}

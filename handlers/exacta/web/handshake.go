@@ -20,9 +20,9 @@ const (
 // rules decide who may connect (exacta §2.2).
 type rules struct {
 	path    string
-	origins []string // beside those of this machine
-	token   string   // empty: none is asked for
-	same    bool     // an origin that is the host itself may connect
+	origins []string      // beside those of this machine
+	token   func() string // empty: none is asked for
+	same    bool          // an origin that is the host itself may connect
 }
 
 // refuse answers a request that is no handshake, or that may not connect. It returns the status, 0
@@ -132,10 +132,11 @@ func (x *rules) names(r *http.Request) bool {
 
 // knows reports whether a request shows the token. The time does not depend on what it shows.
 func (x *rules) knows(r *http.Request) bool {
-	if x.token == "" {
+	token := x.token()
+	if token == "" {
 		return true
 	}
-	if scheme, given, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "bearer") && equal(given, x.token) {
+	if scheme, given, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "bearer") && equal(given, token) {
 		return true
 	}
 	for _, p := range tokens(r, "Sec-Websocket-Protocol") {
@@ -144,7 +145,7 @@ func (x *rules) knows(r *http.Request) bool {
 			continue
 		}
 		given, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(encoded, "="))
-		if err == nil && equal(string(given), x.token) {
+		if err == nil && equal(string(given), token) {
 			return true
 		}
 	}

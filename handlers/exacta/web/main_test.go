@@ -40,7 +40,7 @@ func start(t testing.TB, c exacta.Config, change func(*config)) *rig {
 	c.Logger = slog.New(slog.DiscardHandler)
 	r := &rig{projects: exacta.New(c)}
 	wc := configOf(r.projects, exacta.WebSocket, wsPath)
-	wc.token = c.AuthToken
+	wc.token = func() string { return c.AuthToken }
 	if change != nil {
 		change(&wc)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"trunkline/engine/obs"
@@ -28,17 +29,21 @@ const (
 type Server struct {
 	sockets *sockets
 	http    *http.Server
+
+	mu          sync.Mutex
+	connections int // at a time
+	listeners   []*conns.Listener
 }
 
 // NewServer returns the WebSockets of srv. Nothing is accepted before Serve. Shutdown ends it.
 func NewServer(srv *exacta.Server) *Server {
 	c := configOf(srv, exacta.WebSocket, wsPath)
-	c.token = srv.Config().AuthToken
+	c.token = func() string { return srv.Live().AuthToken }
 	return newServer(c)
 }
 
 func newServer(c config) *Server {
-	s := &Server{sockets: newSockets(c)}
+	s := &Server{sockets: newSockets(c), connections: c.maxConnections}
 	one := new(http.Protocols)
 	one.SetHTTP1(true)
 	s.http = &http.Server{
@@ -57,11 +62,30 @@ func newServer(c config) *Server {
 
 // Serve accepts on ln until Shutdown, and then returns nil, else why it stopped. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
-	ln = conns.Limit(ln, s.sockets.cfg.maxConnections+handshakesBeside)
-	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(s.listen(ln)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("cannot serve WebSockets: %w", err)
 	}
 	return nil
+}
+
+// listen bounds the sockets of ln.
+func (s *Server) listen(ln net.Listener) net.Listener {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := conns.Limit(ln, s.connections+handshakesBeside)
+	s.listeners = append(s.listeners, l)
+	return l
+}
+
+// SetMaxConnections changes how many WebSockets may be open. Those above a lower limit stay open.
+func (s *Server) SetMaxConnections(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connections = n
+	s.sockets.host.Gate.SetMax(n)
+	for _, ln := range s.listeners {
+		ln.SetLimit(n + handshakesBeside)
+	}
 }
 
 // Connections appends a row for each open WebSocket.

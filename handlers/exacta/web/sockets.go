@@ -36,7 +36,7 @@ const (
 func configOf(srv *exacta.Server, carrier exacta.Carrier, path string) config {
 	c := srv.Config()
 	return config{
-		rules:          rules{path: path, origins: c.WSOrigins},
+		rules:          rules{path: path, origins: c.WSOrigins, token: func() string { return "" }},
 		name:           "exacta-" + carrier.String(),
 		open:           func(p *link.Port) link.Session { return srv.Open(p, carrier, nil) },
 		limits:         srv.SocketLimits(),

@@ -9,61 +9,10 @@ import (
 	"time"
 )
 
-// Listener is a listener with a bound on its open connections. At the bound it stops accepting: new
-// ones wait in the system's backlog until a connection closes.
-type Listener struct {
-	net.Listener
-	book   *Book
-	addr   string
-	slots  chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-// Limit returns ln with a bound: at most so many connections are open at once.
-func Limit(ln net.Listener, most int) *Listener {
-	return &Listener{Listener: ln, slots: make(chan struct{}, most), closed: make(chan struct{})}
-}
-
-// Limit is the function Limit for a listener whose connections the book lists.
-func (b *Book) Limit(ln net.Listener, most int) *Listener {
-	l := Limit(ln, most)
-	l.book, l.addr = b, ln.Addr().String()
-	return l
-}
-
-// Accept waits for a free slot, then for a connection, which is a *Conn.
-func (l *Listener) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
-	}
-	conn := &Conn{Conn: c, slots: l.slots}
-	if l.book != nil {
-		l.book.enter(conn, l.addr)
-	}
-	return conn, nil
-}
-
-// Open returns how many connections are open.
-func (l *Listener) Open() int { return len(l.slots) }
-
-// Close also ends an Accept that waits for a slot.
-func (l *Listener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
 // Conn is a connection that gives its slot back when it is closed, once.
 type Conn struct {
 	net.Conn
-	slots <-chan struct{}
+	from  *Listener
 	once  sync.Once
 	entry // what a book shows of it
 }
@@ -72,7 +21,7 @@ type Conn struct {
 func (c *Conn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
-		<-c.slots
+		c.from.give()
 		c.leave(c)
 	})
 	return err

@@ -82,3 +82,29 @@ func TestAFailedAcceptKeepsNoSlot(t *testing.T) {
 		}
 	}
 }
+
+func TestTheBoundChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln, accepted, ended := crowd(most + 4)
+		want := func(why string, n int) {
+			t.Helper()
+			synctest.Wait()
+			if len(accepted) != n {
+				t.Fatalf("%s: %d connections accepted, want %d", why, len(accepted), n)
+			}
+		}
+		want("at the limit", most)
+		ln.SetLimit(most + 1)
+		want("one more may come", most+1)
+		ln.SetLimit(most - 1)
+		(<-accepted).Close()
+		(<-accepted).Close()
+		want("at the lower limit none comes", most-1)
+		(<-accepted).Close()
+		want("below it one does", most-1)
+		ln.Close()
+		if err := <-ended; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Accept without a slot ended with %v", err)
+		}
+	})
+}

@@ -119,6 +119,9 @@ func New(cfg Config) *Handler {
 	return h
 }
 
+// SetCallsPerMinute changes Config.CallsPerMinute, which is at least 1.
+func (h *Handler) SetCallsPerMinute(n int) { h.limiter.setRate(n) }
+
 // row returns the row of a tool, nil if there is none.
 func (h *Handler) row(name []byte) *method.Row {
 	for i := range h.cfg.Rows {

@@ -20,9 +20,8 @@ const (
 // limiter bounds the tool calls of each agent: a bucket holds the calls of a minute and fills in a
 // minute. Any goroutine may use it.
 type limiter struct {
-	rate int // calls in a minute
-
 	mu      sync.Mutex
+	rate    int // calls in a minute
 	callers map[caller]*bucket
 	rest    bucket // of the agents without a bucket of their own
 	sweep   time.Time
@@ -40,6 +39,12 @@ type bucket struct {
 
 func newLimiter(rate int) *limiter {
 	return &limiter{rate: rate, callers: map[caller]*bucket{}, most: maxCallers}
+}
+
+func (l *limiter) setRate(rate int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rate = rate
 }
 
 // take counts a call. It returns 0, or how long the agent has to wait for the next one.

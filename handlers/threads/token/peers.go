@@ -22,9 +22,8 @@ const (
 // a full table refuses sooner, never later. All surfaces share one. Any goroutine may call its
 // methods.
 type Peers struct {
-	limit int
-
 	mu    sync.Mutex
+	limit int
 	table map[netip.Addr]*failures
 	rest  failures
 	sweep time.Time // when the next search may be
@@ -41,6 +40,13 @@ func NewPeers(limit int) *Peers {
 		limit = DefaultFailures
 	}
 	return &Peers{limit: limit, table: map[netip.Addr]*failures{}}
+}
+
+// SetLimit changes the limit, which is at least 1.
+func (p *Peers) SetLimit(limit int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.limit = limit
 }
 
 // Add counts a failure of a peer, given by its address with its port. It returns 0 while the peer

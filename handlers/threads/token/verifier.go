@@ -85,6 +85,7 @@ type Verifier struct {
 	parser *jwt.Parser
 
 	generation atomic.Uint64 // of keys and revocations
+	mark       [sha256.Size]byte
 	revoked    atomic.Pointer[revocations]
 
 	mu      sync.Mutex
@@ -125,6 +126,8 @@ func New(cfg Config) (*Verifier, error) {
 // open reads the key source and the revocations, and starts to follow them.
 func (v *Verifier) open() error {
 	sources := 0
+	c := &v.cfg
+	mark := fmt.Appendf(nil, "%q %d %d", []string{c.KeySetURL, c.KeySetFile, c.PublicKeyFile, c.SecretFile, c.Issuer, c.Audience, c.RevocationFile, c.Workspace}, c.ClockSkew, c.MaxTTL)
 	for _, s := range []struct {
 		name  string
 		parse func([]byte) ([]key, error)
@@ -136,11 +139,13 @@ func (v *Verifier) open() error {
 		text, err := readBounded(s.name)
 		if err == nil {
 			v.keys, err = s.parse(text)
+			mark = append(mark, text...)
 		}
 		if err != nil {
 			return fmt.Errorf("cannot use the keys of %s: %w", s.name, err)
 		}
 	}
+	v.mark = sha256.Sum256(mark)
 	if v.cfg.KeySetURL != "" {
 		sources++
 		if err := checkAddress(v.cfg.KeySetURL); err != nil {

@@ -29,8 +29,23 @@ type listener struct {
 	s *Server
 }
 
+// listen bounds the connections of ln.
 func (s *Server) listen(ln net.Listener) listener {
-	return listener{s.book.Limit(ln, s.limits.Connections), s}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.book.Limit(ln, s.connections)
+	s.listeners = append(s.listeners, l)
+	return listener{l, s}
+}
+
+// SetMaxConnections changes Limits.Connections. Connections above a lower limit stay open.
+func (s *Server) SetMaxConnections(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connections = n
+	for _, ln := range s.listeners {
+		ln.SetLimit(n)
+	}
 }
 
 // Accept waits for a free slot, then for a connection.

@@ -31,6 +31,10 @@ type Server struct {
 
 	draining atomic.Bool
 	stopped  atomic.Bool // connections are closed without lingering
+
+	mu          sync.Mutex
+	connections int // that may be open
+	listeners   []*conns.Listener
 }
 
 // New returns a server. Nothing runs before Serve.
@@ -54,6 +58,7 @@ func New(cfg Config) *Server {
 	if cfg.ResourceMetadata != "" {
 		s.challenge[0] += `, resource_metadata="` + cfg.ResourceMetadata + `"`
 	}
+	s.connections = s.limits.Connections
 	s.exchanges.New = func() any { return new(exchange) }
 	s.addRoutes()
 	one := new(http.Protocols)

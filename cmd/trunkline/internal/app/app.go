@@ -4,7 +4,8 @@
 //
 // The life of a server:
 //
-//	bind ─► banner ─► admin up ─► recover ─► serve ─► ready ─► signal ─► drain ─► admin down
+//	bind ─► banner ─► admin up ─► recover ─► serve ─► ready
+//	signal ─► lame duck ─► drain ─► admin down
 //
 // Every address is bound before the store is read, so that one in use is an error at once; clients
 // that connect meanwhile wait in the backlog. The admin listener answers from before the recovery,
@@ -17,6 +18,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
@@ -31,6 +35,7 @@ import (
 const (
 	reasonRecovering = "recovering"
 	reasonStarting   = "starting"
+	reasonLameDuck   = "lame_duck"
 	reasonDraining   = "draining"
 	reasonFull       = "storage_full"
 )
@@ -56,15 +61,30 @@ type Options struct {
 	// Recovered is called once, when the store was read and before the first client is served. nil:
 	// nothing is.
 	Recovered func()
+	// Reload reads the settings anew, from where they came. Hangup delivers orders to do so, one
+	// that waits at most. nil: nothing is reloaded.
+	Reload func() (*config.Config, error)
+	Hangup <-chan os.Signal
+	// LogLevel changes the level of Logger; nil: it stays.
+	LogLevel *slog.LevelVar
+	// Sockets are opened by the supervisor of the process; the settings have their addresses. nil:
+	// there are none.
+	Sockets *Sockets
+	// Notify gets states for that supervisor (sd_notify(3)), one on a line; nil: nothing does.
+	Notify func(states string)
+	// Watchdog is how often the supervisor wants a sign of life; 0: never.
+	Watchdog time.Duration
 
 	openStore func(embedded.Config) (diskStore, error) // nil: embedded.Open; for tests
 	files     *stream.Files                            // of all connections; nil: they are not counted
-	recorder  *obs.Recorder                            // of latencies; nil: they are not kept
+	certs     certificates
+	recorder  *obs.Recorder // of latencies; nil: they are not kept
 }
 
 // server is one running instance.
 type server struct {
-	cfg     *config.Config
+	cfg     *config.Config // of the goroutine of Run
+	options Options
 	log     *slog.Logger
 	ready   *ops.Readiness
 	kernel  *endpoint
@@ -77,6 +97,8 @@ type server struct {
 	failed  chan error
 	started time.Time
 	version string
+
+	reloaded atomic.Pointer[ops.Reload] // nil before the first reload
 }
 
 // Run reads the store and serves until ctx ends, then drains (kernel-ipc §2.7) and returns nil; an
@@ -110,16 +132,34 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	s.exacta.serve(s.report)
 	s.ready.Release(reasonStarting)
 	s.log.Info("serving", "settings", cfg.Summary())
-	select {
-	case <-ctx.Done():
-		err = nil
-	case err = <-s.failed:
-		s.log.Error("stopping", "error", err)
-	}
+	err = s.run(ctx)
 	if drainErr := s.drain(); err == nil {
 		err = drainErr
 	}
 	return err
+}
+
+// run carries out orders until the server is to end.
+func (s *server) run(ctx context.Context) error {
+	alive, stop := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer stop()
+	s.options.notify(stateReady, stateStatus("serving"))
+	if s.options.Watchdog > 0 {
+		watch.Go(func() { s.feedWatchdog(alive) })
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return s.lameDuck()
+		case err := <-s.failed:
+			s.log.Error("stopping", "error", err)
+			return err
+		case <-s.options.Hangup:
+			s.reload()
+		}
+	}
 }
 
 // bind opens every listener or none.
@@ -128,8 +168,9 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{cfg: cfg, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1), started: time.Now(), version: o.Build.Version}
-	o.files = stream.NewFiles()
+	o.files, o.certs = stream.NewFiles(), make(certificates)
+	s := &server{cfg: cfg, options: o, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1), started: time.Now(), version: o.Build.Version}
+	defer o.Sockets.close()
 	o.recorder = obs.NewRecorder(cfg.Admin.SlowThreshold, cfg.Admin.SlowEntries)
 	if s.kernel, err = openEndpoint(cfg, o, reg); err != nil {
 		return nil, err
@@ -164,13 +205,13 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		return nil, err
 	}
 	if cfg.Admin.ListenAddr == "" {
-		return s, nil
+		return s, o.Sockets.check()
 	}
 	oc := ops.Config{
-		Addr: cfg.Admin.ListenAddr, InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
+		Addr: cfg.Admin.ListenAddr, Listener: o.Sockets.take("admin.listen_addr", cfg.Admin.ListenAddr), InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
 		Live: s.kernel.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
 		Recovery: s.kernel.store.recovery, Store: func() ops.Store { return s.kernel.store.view(time.Now()) },
-		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor,
+		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor, Reload: s.lastReload,
 		Overview: func() obs.Overview { return s.overview(o.recorder.Latencies(), time.Now()) },
 	}
 	if s.console, err = s.openConsole(&oc, o.Build.Version); err != nil {
@@ -180,7 +221,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if s.admin, err = ops.Listen(oc); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return s, o.Sockets.check()
 }
 
 // banner prints what an operator asks first. Its first line is whether data survives.
@@ -289,6 +330,7 @@ func (s *server) closeAdmin() {
 func (s *server) drain() error {
 	s.ready.Hold(reasonDraining)
 	s.console.shutdown()
+	s.ready.Release(reasonLameDuck)
 	s.log.Info("draining", "grace_secs", int64(s.cfg.Kernel.ShutdownGrace/time.Second))
 	grace := s.cfg.Kernel.ShutdownGrace
 	webEnded, toolsEnded, threadsEnded, exactaEnded := make(chan error, 1), make(chan error, 1), make(chan error, 1), make(chan error, 1)

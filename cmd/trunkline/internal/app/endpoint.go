@@ -47,7 +47,7 @@ func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, 
 	if e.store, err = newStorage(&cfg.Store, e.svc, threads, o); err != nil {
 		return nil, err
 	}
-	if e.bound, err = listenAll(&cfg.Kernel.Access); err != nil {
+	if e.bound, err = listenAll(&cfg.Kernel.Access, o); err != nil {
 		return nil, err
 	}
 	rc := reactorConfig(&cfg.Kernel, e.svc, o)

@@ -66,7 +66,7 @@ func (e *projectEndpoint) openLines(o Options) (err error) {
 	if len(c.ListenAddr) == 0 {
 		return nil
 	}
-	if e.bound, err = listenAll(&c.Access); err != nil {
+	if e.bound, err = listenAll(&c.Access, o); err != nil {
 		return err
 	}
 	e.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{Protocol: "exacta", MaxConnections: c.MaxConnections, Files: o.files,
@@ -82,7 +82,7 @@ func (e *projectEndpoint) openWeb(o Options) (err error) {
 	if len(e.cfg.WSAddr) == 0 {
 		return nil
 	}
-	if e.wsBound, err = listenAll(e.cfg.WS()); err != nil {
+	if e.wsBound, err = listenAll(e.cfg.WS(), o); err != nil {
 		return err
 	}
 	for i := range e.wsBound {
@@ -90,6 +90,14 @@ func (e *projectEndpoint) openWeb(o Options) (err error) {
 	}
 	e.ws = projectweb.NewServer(e.srv)
 	return nil
+}
+
+// loopsOf returns the event loops, nil where there are none.
+func (e *projectEndpoint) loopsOf() *reactor.Server {
+	if e == nil {
+		return nil
+	}
+	return e.loops
 }
 
 // refused returns how many connections were turned away.
@@ -183,7 +191,7 @@ func (e *projectEndpoint) abort() {
 // RunProjects serves projects, and nothing else, on the addresses of exacta.listen_addr and
 // exacta.ws_addr until ctx ends (exacta §2.1).
 func RunProjects(ctx context.Context, c *config.Exacta, o Options) error {
-	o.files = stream.NewFiles()
+	o.files, o.certs = stream.NewFiles(), make(certificates)
 	e, err := openProjects(c, o, nil)
 	if err != nil {
 		return err

@@ -87,6 +87,9 @@ func notAfter(c *tls.Config) (at time.Time, ok bool) {
 	if c == nil {
 		return at, false
 	}
+	if c.GetConfigForClient != nil { // a reload replaces it
+		c, _ = c.GetConfigForClient(&tls.ClientHelloInfo{})
+	}
 	var shown *tls.Certificate
 	if c.GetCertificate != nil {
 		shown, _ = c.GetCertificate(&tls.ClientHelloInfo{})

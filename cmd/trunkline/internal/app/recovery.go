@@ -114,6 +114,8 @@ func (s *storage) recover(ctx context.Context, failed <-chan error) error {
 	}
 	done := make(chan error, 1)
 	go func() { done <- s.open() }()
+	extend := s.extender()
+	extend()
 	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()
 	for {
@@ -126,6 +128,7 @@ func (s *storage) recover(ctx context.Context, failed <-chan error) error {
 			return err
 		case <-tick.C:
 			s.report()
+			extend()
 		case <-ctx.Done():
 			return s.interrupt(done, ctx.Err())
 		case err := <-failed:
@@ -154,6 +157,28 @@ func (s *storage) interrupt(done <-chan error, cause error) error {
 		return err
 	}
 	return cause
+}
+
+// extendBy is the time that the supervisor of the process is asked for whenever a recovery has gone
+// on; it has to be more than tellEvery.
+const extendBy = 30 * time.Second
+
+// extender returns what shows the supervisor how far a recovery is, and asks for time if it has
+// gone on since the last call.
+func (s *storage) extender() func() {
+	seen, began := uint64(0), false
+	return func() {
+		v := s.recovery()
+		if v == nil {
+			return
+		}
+		states := []string{stateStatus("reading the store: %s, %.1f %%", v.Phase, v.Percent)}
+		if !began || v.Done != seen {
+			states = append(states, stateExtend(extendBy))
+		}
+		seen, began = v.Done, true
+		s.options.notify(states...)
+	}
 }
 
 func (s *storage) report() {

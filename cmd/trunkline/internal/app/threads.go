@@ -88,7 +88,9 @@ func (s *threadState) close() error {
 // threadEndpoint is agent threads with everything that moves their bytes.
 type threadEndpoint struct {
 	state    *threadState
-	verifier *token.Verifier
+	verifier *token.Current
+	peers    *token.Peers
+	mcp      *mcp.Handler
 	service  *threads.Service
 	web      *threadweb.Server
 	webBound []bound
@@ -122,9 +124,11 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready
 			t.abort()
 		}
 	}()
-	if err = t.openVerifier(c, o); err != nil {
+	v, err := t.newVerifier(c)
+	if err != nil {
 		return nil, err
 	}
+	t.verifier = token.NewCurrent(v)
 	resume, err := config.Argv("threads.trigger_resume_argv", c.TriggerResumeArgv)
 	if err != nil {
 		return nil, err
@@ -138,26 +142,27 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready
 		Engine: state.engine, Await: st.Await, Resume: resume, Spawn: spawn, MaxDefer: c.TriggerMaxDefer,
 		Busy: t.wakers.busy, Logger: o.Logger,
 	})
-	if t.webBound, err = listenThreads(cfg, &c.Access); err != nil {
+	if t.webBound, err = listenThreads(cfg, &c.Access, o); err != nil {
 		return nil, err
 	}
-	if t.lnBound, err = listenThreads(cfg, c.Lines()); err != nil {
+	if t.lnBound, err = listenThreads(cfg, c.Lines(), o); err != nil {
 		return nil, err
 	}
 	for i := range t.webBound {
 		t.webBound[i].ln = o.files.Listener(t.webBound[i].ln, o.Logger)
 	}
 	t.jobs = threads.NewJobs(t.service)
-	peers := token.NewPeers(c.FailedAuthPer10s)
+	t.peers = token.NewPeers(c.FailedAuthPer10s)
 	issuers := authServers(c)
 	pending := method.NewBudget(0)
+	t.mcp = t.newMCP(c, issuers, pending, o)
 	t.web = threadweb.New(threadweb.Config{
-		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, Peers: peers, Pending: pending, IDs: state.engine.AppendRequestID, Ready: ready, Metrics: contractMetrics(state.engine, t.jobs),
-		MCP: t.newMCP(c, issuers, peers, pending, o), Metadata: mcp.Metadata(c.PublicURL, issuers), ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers),
+		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, Peers: t.peers, Pending: pending, IDs: state.engine.AppendRequestID, Ready: ready, Metrics: contractMetrics(state.engine, t.jobs),
+		MCP: t.mcp, Metadata: mcp.Metadata(c.PublicURL, issuers), ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers),
 		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: threadweb.Limits{Connections: c.MaxConnections}, Meter: t.meter, Logger: o.Logger,
 	})
 	t.lines = threadlines.New(threadlines.Config{
-		Dispatcher: t.service, Verifier: t.verifier, Peers: peers, Gate: svc.Gate(), Skew: c.ClockSkew.Seconds(), Lookup: method.Lookup,
+		Dispatcher: t.service, Verifier: t.verifier, Peers: t.peers, Gate: svc.Gate(), Skew: c.ClockSkew.Seconds(), Lookup: method.Lookup,
 		NewRequestID: state.engine.AppendRequestID, Meter: t.meter, Logger: o.Logger,
 	})
 	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{Protocol: "threads", MaxConnections: c.MaxConnections, Files: o.files,
@@ -166,6 +171,14 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready
 		return nil, fmt.Errorf("cannot start the event loops of agent threads: %w", err)
 	}
 	return t, nil
+}
+
+// loopsOf returns the event loops, nil where there are none.
+func (t *threadEndpoint) loopsOf() *reactor.Server {
+	if t == nil {
+		return nil
+	}
+	return t.loops
 }
 
 // linesOf returns the server of lines, nil where there is none.
@@ -177,9 +190,9 @@ func (t *threadEndpoint) linesOf() *threadlines.Server {
 }
 
 // newMCP returns what answers MCP clients.
-func (t *threadEndpoint) newMCP(c *config.Threads, issuers []string, peers *token.Peers, pending *method.Budget, o Options) *mcp.Handler {
+func (t *threadEndpoint) newMCP(c *config.Threads, issuers []string, pending *method.Budget, o Options) *mcp.Handler {
 	return mcp.New(mcp.Config{
-		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, Peers: peers, Pending: pending, IDs: t.state.engine.AppendRequestID,
+		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, Peers: t.peers, Pending: pending, IDs: t.state.engine.AppendRequestID,
 		ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers), AllowedOrigins: c.MCPOrigins,
 		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute, Draining: t.draining.Load, Meter: t.meter, Count: func(f method.Condition) { t.web.Count(f) }, Logger: o.Logger,
 	})
@@ -195,32 +208,32 @@ func authServers(c *config.Threads) []string {
 
 // listenThreads is listenAll. With --dev, an address that was not chosen and is in use is replaced
 // by one with a free port: throw-away instances run side by side.
-func listenThreads(cfg *config.Config, a *config.Access) ([]bound, error) {
-	bs, err := listenAll(a)
+func listenThreads(cfg *config.Config, a *config.Access, o Options) ([]bound, error) {
+	bs, err := listenAll(a, o)
 	if errors.Is(err, syscall.EADDRINUSE) && cfg.Dev() && cfg.IsDefault(a) {
 		free := *a
 		free.ListenAddr = []string{"127.0.0.1:0"}
-		return listenAll(&free)
+		return listenAll(&free, o)
 	}
 	return bs, err
 }
 
-// openVerifier opens the key source; with --dev and without one it makes a key and a token.
-func (t *threadEndpoint) openVerifier(c *config.Threads, o Options) (err error) {
+// newVerifier opens the key source; with --dev and without one it makes a key and a token.
+func (t *threadEndpoint) newVerifier(c *config.Threads) (v *token.Verifier, err error) {
 	tc := token.Config{
 		KeySetURL: c.JWKSURL, KeySetFile: c.JWKSFile, PublicKeyFile: c.PublicKeyFile, SecretFile: c.HS256SecretFile, Issuer: c.Issuer,
-		Audience: c.Audience, ClockSkew: c.ClockSkew, MaxTTL: c.MaxTokenTTL, RevocationFile: c.RevocationFile, Workspace: c.WorkspaceID, Logger: o.Logger,
+		Audience: c.Audience, ClockSkew: c.ClockSkew, MaxTTL: c.MaxTokenTTL, RevocationFile: c.RevocationFile, Workspace: c.WorkspaceID, Logger: t.logger,
 	}
 	if c.KeySources() == 0 {
 		if t.devToken, err = devKey(&tc); err != nil {
-			return fmt.Errorf("cannot make a key for agent threads: %w", err)
+			return nil, fmt.Errorf("cannot make a key for agent threads: %w", err)
 		}
 		defer os.Remove(tc.PublicKeyFile)
 	}
-	if t.verifier, err = token.New(tc); err != nil {
-		return fmt.Errorf("cannot open agent threads: %w", err)
+	if v, err = token.New(tc); err != nil {
+		return nil, fmt.Errorf("cannot open agent threads: %w", err)
 	}
-	return nil
+	return v, nil
 }
 
 // devIssuer is the issuer of the tokens that --dev makes.

@@ -59,7 +59,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg
 	}
 	t.set.Warn(log)
 	t.srv = toolhost.New(tc)
-	if t.bound, err = listenAll(&c.Access); err != nil {
+	if t.bound, err = listenAll(&c.Access, o); err != nil {
 		return err
 	}
 	for _, b := range t.bound {
@@ -87,6 +87,14 @@ func (t *toolEndpoint) serve(report func(error)) {
 	if t != nil {
 		serveLoops(&t.tasks, t.loops, t.bound, report, report)
 	}
+}
+
+// loopsOf returns the event loops, nil where there are none.
+func (t *toolEndpoint) loopsOf() *reactor.Server {
+	if t == nil {
+		return nil
+	}
+	return t.loops
 }
 
 // toolGrace is how long a drain waits for tools that run (toolhost §2.3), and a moment for what

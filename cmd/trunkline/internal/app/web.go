@@ -32,20 +32,22 @@ type bound struct {
 
 // listenAll opens the listeners of one section in order; the first that cannot be opened closes the
 // others.
-func listenAll(a *config.Access) (out []bound, err error) {
+func listenAll(a *config.Access, o Options) (out []bound, err error) {
 	listeners, err := a.Listeners()
 	if err != nil {
 		return nil, err
 	}
-	tlsConfig, err := a.TLS()
+	tlsConfig, err := o.certs.of(a)
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range listeners {
-		ln, err := reactor.Listen(l.String())
-		if err != nil {
-			closeAll(out)
-			return nil, fmt.Errorf("cannot open %s: %w", a.AddrKey(), err)
+		ln := o.Sockets.take(a.AddrKey(), l.String())
+		if ln == nil {
+			if ln, err = reactor.Listen(l.String()); err != nil {
+				closeAll(out)
+				return nil, fmt.Errorf("cannot open %s: %w", a.AddrKey(), err)
+			}
 		}
 		b := bound{ln: ln, addr: ln.Addr().String(), kind: l.Kind(), open: l.Open}
 		if l.Network == "unix" {
@@ -131,7 +133,7 @@ func openWeb(c *config.HTTP, o Options, reg *obs.Registry) (*web, error) {
 	if len(c.ListenAddr) == 0 {
 		return nil, nil
 	}
-	bs, err := listenAll(&c.Access)
+	bs, err := listenAll(&c.Access, o)
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,7 @@ const jsonFormat = 1
 //	due, sent, done, failed  requests: to start, written, answered well, ended otherwise
 //	in_flight                sent and not ended, at to_ns
 //	due_per_second           and sent_, done_, failed_per_second: the same over to_ns - from_ns
+//	sent_again               requests kept for another connection (bench --resend)
 //	connections_lost         ended unannounced; late_replies came to requests given up before
 //	sent_bytes               and received_bytes: on the connections
 //	latency                  null if nothing was recorded, else count, min_ns, mean_ns, stddev_ns,
@@ -138,6 +139,7 @@ func sampleOf(p *loadgen.Plan, s *loadgen.Sample) object {
 		byName = append(byName, object{{"method", name}, {"done", m.Done}, {"failed", m.Failed}, {"latency", latencyOf(m.Latency)}})
 	}
 	return append(o,
+		member{"sent_again", s.Resent},
 		member{"connections_lost", s.Lost},
 		member{"late_replies", s.Late},
 		member{"sent_bytes", s.Bytes.Sent},

@@ -74,7 +74,7 @@ func requests(r *loadgen.Result, width int) []string {
 		of("due", t.Due), of("sent", t.Sent), of("done", t.Done), of("failed", t.Failed),
 		size("bytes sent", t.Bytes.Sent), size("bytes received", t.Bytes.Received),
 	}
-	for _, c := range []counted{{"late replies", t.Late}, {"connections lost", t.Lost}} {
+	for _, c := range []counted{{"sent again", t.Resent}, {"late replies", t.Late}, {"connections lost", t.Lost}} {
 		if c.n > 0 {
 			rows = append(rows, []string{c.name, CountText(c.n), RateText(perSecond(c.n, d)), ""})
 		}

@@ -25,7 +25,7 @@ import (
 )
 
 // Config holds every setting with its value in force. Build one with Load; it does not change
-// afterwards.
+// afterwards: Reloaded returns another one.
 type Config struct {
 	Kernel   Kernel
 	HTTP     HTTP
@@ -50,6 +50,7 @@ type Kernel struct {
 	Loops         int
 	WriteTimeout  time.Duration
 	ShutdownGrace time.Duration
+	LameDuck      time.Duration
 	HugePages     bool
 }
 
@@ -111,7 +112,7 @@ type Log struct {
 
 // Origin is where a value came from.
 type Origin struct {
-	// Layer is one of layerDefault, layerDev, layerFile, layerEnv, layerFlag.
+	// Layer is one of layerDefault, layerDev, layerFile, layerEnv, layerFlag, layerSocket.
 	Layer string
 	// Name is the file path, the environment variable or the flag; empty for defaults.
 	Name string
@@ -124,6 +125,7 @@ const (
 	layerFile    = "file"
 	layerEnv     = "env"
 	layerFlag    = "flag"
+	layerSocket  = "socket" // what the supervisor of the process has opened
 )
 
 // String returns "default", "dev", "file PATH", "env NAME" or "flag NAME".
@@ -148,6 +150,8 @@ type Row struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"`
 	Origin string `json:"origin"`
+	// Reload is "live" if a reload changes the setting, else "restart".
+	Reload string `json:"reload"`
 	Help   string `json:"help"`
 }
 
@@ -155,7 +159,7 @@ type Row struct {
 func (c *Config) Rows() []Row {
 	rows := make([]Row, 0, len(table))
 	for _, s := range table {
-		rows = append(rows, Row{Key: s.key, Value: s.value(c), Origin: c.origins[s.key].String(), Help: s.help})
+		rows = append(rows, Row{Key: s.key, Value: s.value(c), Origin: c.origins[s.key].String(), Reload: s.reload(), Help: s.help})
 	}
 	return rows
 }
@@ -172,6 +176,7 @@ func (c *Config) Summary() string {
 			parts = append(parts, fmt.Sprintf("%d from %s", n[layer], text))
 		}
 	}
+	add(layerSocket, "sockets")
 	add(layerFlag, "flags")
 	add(layerEnv, "environment")
 	if c.file != "" {

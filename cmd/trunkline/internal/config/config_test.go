@@ -91,6 +91,7 @@ func TestDefaults(t *testing.T) {
 	f("kernel.cleanup_interval_secs", 300)
 	f("kernel.process_retention_secs", 86400)
 	f("kernel.shutdown_grace_secs", 5)
+	f("kernel.lame_duck_secs", 0)
 	f("kernel.max_envelopes", 10000)
 	f("kernel.max_envelope_bytes", 536870912)
 	f("kernel.envelope_retention_secs", 86400)
@@ -223,7 +224,7 @@ func TestDefaults(t *testing.T) {
 	f("store.backup_dir", "")
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 159; got != want {
+	if got, want := len(c.Rows()), 160; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }

@@ -40,6 +40,24 @@ func TestReferenceIsTheTable(t *testing.T) {
 	}
 }
 
+// TestReferenceNamesTheLiveSettings keeps the list of what a reload changes equal to the marks.
+func TestReferenceNamesTheLiveSettings(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/settings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, found := strings.Cut(string(page), "\n## What a reload changes\n")
+	list, _, ends := strings.Cut(list, "\n## ")
+	if !found || !ends {
+		t.Fatal("docs/settings.md has no such section")
+	}
+	for _, s := range table {
+		if named := strings.Contains(list, "`"+s.key+"`"); named != s.live {
+			t.Errorf("%s is live: %v, and docs/settings.md lists it: %v", s.key, s.live, named)
+		}
+	}
+}
+
 // TestDedicatedFlagsAreInTheReference: they are the part of a setting's name that its row does not
 // show.
 func TestDedicatedFlagsAreInTheReference(t *testing.T) {

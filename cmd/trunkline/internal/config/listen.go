@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // maxListeners bounds the entries of one listen_addr.
@@ -195,6 +196,21 @@ func (a *Access) TLS() (*tls.Config, error) {
 	}
 	c.ClientAuth = tls.RequireAndVerifyClientCert
 	return c, nil
+}
+
+// CheckTimes returns why the server certificate of a loaded configuration is not valid at now, nil
+// if it is.
+func (a *Access) CheckTimes(c *tls.Config, now time.Time) error {
+	leaf, err := x509.ParseCertificate(c.Certificates[0].Certificate[0])
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot use %s %s: %w", a.Key("tls_cert_file"), a.TLSCertFile, err)
+	case now.After(leaf.NotAfter):
+		return fmt.Errorf("cannot use %s %s: the certificate expired at %s", a.Key("tls_cert_file"), a.TLSCertFile, leaf.NotAfter.UTC().Format(time.RFC3339))
+	case now.Before(leaf.NotBefore):
+		return fmt.Errorf("cannot use %s %s: the certificate is not valid before %s", a.Key("tls_cert_file"), a.TLSCertFile, leaf.NotBefore.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 // CheckAddr checks the form of an entry of a listen_addr, host:port or unix:///path. Nothing is

@@ -52,9 +52,20 @@ func (l layer) origin(key string) Origin {
 // Load reads all sources, strongest last: defaults, --dev, file, environment, flags. fs must carry
 // the flags of AddFlags; environ is in the form of os.Environ. The error is of type problems.
 func Load(fs *pflag.FlagSet, environ []string) (*Config, error) {
+	return LoadWithSockets(fs, environ, nil)
+}
+
+// LoadWithSockets is Load for a process that was started with open sockets: their addresses, by the
+// setting that they stand for, are the strongest layer.
+func LoadWithSockets(fs *pflag.FlagSet, environ []string, sockets map[string][]string) (*Config, error) {
 	c := &Config{origins: make(map[string]Origin, len(table))}
 	c.Kernel.Section, c.HTTP.Section, c.Toolhost.Section, c.Threads.Section, c.Exacta.Section = "kernel", "http", "toolhost", "threads", "exacta"
 	layers, probs := sources(c, fs, environ)
+	open, err := socketLayer(sockets)
+	if err != nil {
+		probs = append(probs, err.Error())
+	}
+	layers = append(layers, open)
 	for _, l := range layers {
 		probs = append(probs, unknown(l)...)
 	}
@@ -99,6 +110,15 @@ func sources(c *Config, fs *pflag.FlagSet, environ []string) (layers []layer, pr
 	add(setLayer(fs))
 	add(flagLayer(fs))
 	return layers, probs
+}
+
+// socketLayer has the addresses of open sockets.
+func socketLayer(sockets map[string][]string) (layer, error) {
+	values := make(map[string]any, len(sockets))
+	for key, addrs := range sockets {
+		values[key] = strings.Join(addrs, ",")
+	}
+	return mapLayer(layerSocket, values, nil)
 }
 
 // take puts the strongest value of s into its field and remembers the origin. It returns the

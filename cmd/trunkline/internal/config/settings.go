@@ -18,6 +18,7 @@ type setting struct {
 	min, max int
 	oneOf    []string
 	optional bool
+	live     bool // a reload changes it; else it takes a restart
 	help     string
 	// alias is the environment name that a protocol gives the setting, in units of aliasUnit where
 	// that is set.
@@ -68,11 +69,11 @@ var table = slices.Concat(
 func accessSettings(listen setting, tls, bind string) []setting {
 	section := strings.TrimSuffix(listen.key, "listen_addr")
 	return []setting{listen,
-		{key: section + "tls_cert_file", def: "",
+		{key: section + "tls_cert_file", def: "", live: true,
 			help: "server certificate, PEM; with the key it turns " + tls + " TLS 1.3"},
-		{key: section + "tls_key_file", def: "",
+		{key: section + "tls_key_file", def: "", live: true,
 			help: "private key of the server certificate, PEM"},
-		{key: section + "tls_client_ca_file", def: "",
+		{key: section + "tls_client_ca_file", def: "", live: true,
 			help: "certificate authorities of clients, PEM; clients must then show a certificate"},
 		{key: section + "insecure_bind", def: false,
 			help: "allow an address beyond loopback without TLS and client certificates" + bind},
@@ -84,7 +85,7 @@ var kernelSettings = []setting{
 		help: "event loops; 0 chooses by the number of processors"},
 	{key: "kernel.max_frame_bytes", def: 5242880, min: minFrame, max: maxFrame,
 		help: "largest frame in both directions, without its 4 length bytes; at least 4096, so that an error with the longest id fits"},
-	{key: "kernel.max_connections", def: 1000, min: 1, max: maxCount,
+	{key: "kernel.max_connections", def: 1000, min: 1, max: maxCount, live: true,
 		help: "open connections; one more gets an error and is closed"},
 	{key: "kernel.kernel_queue_capacity", def: 2048, min: 1, max: maxCount,
 		help: "admitted requests waiting to execute; pending queries have their own count of this plus one"},
@@ -92,9 +93,9 @@ var kernelSettings = []setting{
 		help: "silence, or time for one frame, before a connection is closed; 0 = never"},
 	{key: "kernel.write_timeout_secs", def: 10, min: 0, max: maxSecs,
 		help: "time a peer may take none of the output that waits before its connection is closed; 0 = never"},
-	{key: "kernel.default_query_timeout_ms", def: 5000, min: 1, max: maxCount,
+	{key: "kernel.default_query_timeout_ms", def: 5000, min: 1, max: maxCount, live: true,
 		help: "query timeout when the caller names none"},
-	{key: "kernel.max_query_timeout_ms", def: 30000, min: 1, max: maxCount,
+	{key: "kernel.max_query_timeout_ms", def: 30000, min: 1, max: maxCount, live: true,
 		help: "longest query timeout; longer ones are cut to it"},
 	{key: "kernel.stream_buffer_events", def: 16384, min: 1, max: maxCount,
 		help: "events buffered for one stream"},
@@ -104,9 +105,9 @@ var kernelSettings = []setting{
 		help: "bytes buffered for all streams, a shared event counted once"},
 	{key: "kernel.subscription_name_bytes", def: 67108864, min: 1, max: math.MaxInt,
 		help: "bytes of the names that all streams list, and 128 for each name"},
-	{key: "kernel.max_streams_per_connection", def: 32, min: 1, max: maxCount,
+	{key: "kernel.max_streams_per_connection", def: 32, min: 1, max: maxCount, live: true,
 		help: "live streams of one connection"},
-	{key: "kernel.max_event_types", def: 256, min: 1, max: maxCount,
+	{key: "kernel.max_event_types", def: 256, min: 1, max: maxCount, live: true,
 		help: "types one stream may list, and as many patterns"},
 	{key: "kernel.max_event_patterns", def: 1024, min: 1, max: 65536,
 		help: "patterns of all streams together; an event may have to be compared with each"},
@@ -124,6 +125,8 @@ var kernelSettings = []setting{
 		help: "how long an ended process stays readable"},
 	{key: "kernel.shutdown_grace_secs", def: 5, min: 0, max: maxSecs,
 		help: "time a drain may take before connections are closed by force"},
+	{key: "kernel.lame_duck_secs", def: 0, min: 0, max: maxSecs, live: true,
+		help: "time between an order to stop, which turns readiness off, and the drain; connections are accepted meanwhile"},
 	{key: "kernel.max_envelopes", def: 10000, min: 1, max: maxCount,
 		help: "envelopes in the store; beyond it ended ones are dropped, then ones untouched for an hour"},
 	{key: "kernel.max_envelope_bytes", def: 536870912, min: 1, max: math.MaxInt,
@@ -165,7 +168,7 @@ var otherSettings = []setting{
 		help: "longest time between two snapshots while anything changes"},
 	{key: "store.backup_dir", def: "",
 		help: "directory of the checkpoints that 'store backup' copies; empty: backups in store.dir, where they cost no second copy"},
-	{key: "log.level", def: "info", oneOf: obs.LogLevels(),
+	{key: "log.level", def: "info", oneOf: obs.LogLevels(), live: true,
 		help: "least important line to log: debug, info, warn, error"},
 	{key: "log.format", def: obs.FormatAuto, oneOf: obs.LogFormats(),
 		help: "auto (text on a terminal, JSON otherwise), text, json"},
@@ -230,9 +233,9 @@ const (
 var httpSettings = []setting{
 	{key: keyMaxBody, def: 5242880, min: 1, max: maxFrame,
 		help: "largest body of a request, and largest input of the commands process, create, can-continue, result, validate"},
-	{key: "http.max_in_flight", def: 256, min: 1, max: maxCount,
+	{key: "http.max_in_flight", def: 256, min: 1, max: maxCount, live: true,
 		help: "requests answered at a time; one more gets 503"},
-	{key: "http.max_connections", def: 1024, min: 1, max: maxCount,
+	{key: "http.max_connections", def: 1024, min: 1, max: maxCount, live: true,
 		help: "open connections of one address; further ones wait until one closes"},
 	{key: "http.read_header_timeout_secs", def: 10, min: 1, max: maxSecs,
 		help: "time for a request's headers to arrive"},
@@ -258,7 +261,7 @@ const (
 )
 
 var toolhostSettings = []setting{
-	{key: "toolhost.max_connections", def: 4096, min: 1, max: maxCount,
+	{key: "toolhost.max_connections", def: 4096, min: 1, max: maxCount, live: true,
 		help: "open connections; one more gets an error and is closed"},
 	{key: "toolhost.loops", def: 0, min: 0, max: 1024,
 		help: "event loops; 0 chooses by the number of processors"},

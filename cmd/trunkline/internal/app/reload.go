@@ -1,0 +1,185 @@
+package app
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/obs"
+	"trunkline/engine/procgroup"
+	core "trunkline/engine/threads"
+	"trunkline/handlers/exacta"
+	"trunkline/handlers/ipc"
+	"trunkline/handlers/ops"
+)
+
+// lastReload is what /reload shows.
+func (s *server) lastReload() ops.Reload {
+	if r := s.reloaded.Load(); r != nil {
+		return *r
+	}
+	return ops.Reload{PID: os.Getpid(), Started: procgroup.StartOf(os.Getpid()), Changed: []string{}, Restart: []string{}}
+}
+
+// reload reads the settings again, and takes over what a running server can change: all of it or,
+// if anything is wrong, nothing.
+func (s *server) reload() {
+	now := time.Now()
+	s.options.notify(stateReloading, stateMonotonic(), stateStatus("reading the settings again"))
+	r := s.lastReload()
+	r.Count++
+	r.At, r.Error = &now, ""
+	changed, restart, err := s.takeOver(now)
+	r.OK, r.Changed, r.Restart = err == nil, append([]string{}, changed...), append([]string{}, restart...)
+	if err != nil {
+		r.Error = err.Error()
+		s.log.Error("cannot reload, the settings stay as they were", "error", err)
+	} else {
+		s.log.Info("reloaded", "changed", strings.Join(changed, ","), "restart", strings.Join(restart, ","))
+	}
+	s.reloaded.Store(&r)
+	s.options.notify(stateReady, stateStatus("serving"))
+}
+
+// takeOver returns the settings that have changed, their files included, and those that take a
+// restart.
+func (s *server) takeOver(now time.Time) (changed, restart []string, err error) {
+	next, err := s.options.Reload()
+	if err != nil {
+		return nil, nil, err
+	}
+	next, changed, restart, err = s.cfg.Reloaded(next)
+	if err != nil {
+		return nil, nil, err
+	}
+	certify, files, err := s.options.certs.prepare(next, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	projects, err := s.exacta.prepare(&next.Exacta)
+	if err != nil {
+		return nil, nil, err
+	}
+	level, err := obs.ParseLevel(next.Log.Level)
+	if err != nil {
+		return nil, nil, err
+	}
+	verify, err := s.threads.prepare(&s.cfg.Threads, &next.Threads) // the last one: what it has opened is used
+	if err != nil {
+		return nil, nil, err
+	}
+	certify()
+	if s.exacta != nil {
+		if s.exacta.srv.Live().AuthToken != projects.AuthToken {
+			files = append(files, "exacta.auth_token_file")
+		}
+		s.exacta.apply(projects)
+	}
+	files = append(files, verify()...)
+	if s.options.LogLevel != nil {
+		s.options.LogLevel.Set(level)
+	}
+	s.limit(next)
+	s.cfg = next
+	for _, key := range files {
+		if !slices.Contains(changed, key) {
+			changed = append(changed, key)
+		}
+	}
+	return changed, restart, nil
+}
+
+// limit applies the limits of cfg.
+func (s *server) limit(cfg *config.Config) {
+	k := &cfg.Kernel
+	s.kernel.srv.SetMaxConnections(k.MaxConnections)
+	s.kernel.svc.SetLimits(ipc.Limits{
+		MaxConnections: k.MaxConnections, DefaultQueryTimeout: k.DefaultQueryTimeout, MaxQueryTimeout: k.MaxQueryTimeout,
+		MaxStreamsPerConnection: k.MaxStreamsPerConnection, MaxEventTypes: k.MaxEventTypes,
+	})
+	if s.web != nil {
+		s.web.srv.SetLimits(cfg.HTTP.MaxConnections, cfg.HTTP.MaxInFlight)
+	}
+	if s.tools != nil {
+		s.tools.loops.SetMaxConnections(cfg.Toolhost.MaxConnections)
+	}
+	t := &cfg.Threads
+	s.kernel.threads.engine.SetPostRates(core.PostRates{PerAgent: t.RatePostPerAgentPerMinute, PerThread: t.RatePostPerThreadPerMinute})
+	if s.threads != nil {
+		s.threads.limit(t)
+	}
+}
+
+// limit applies the limits of c.
+func (t *threadEndpoint) limit(c *config.Threads) {
+	t.loops.SetMaxConnections(c.MaxConnections)
+	t.web.SetMaxConnections(c.MaxConnections)
+	t.peers.SetLimit(c.FailedAuthPer10s)
+	t.mcp.SetCallsPerMinute(c.RateMCPCallsPerAgentPerMinute)
+}
+
+// prepare opens what tokens are verified by. apply puts it in force, if it differs, and returns the
+// settings whose files have another content.
+func (t *threadEndpoint) prepare(old, next *config.Threads) (apply func() []string, err error) {
+	nothing := func() []string { return nil }
+	if t == nil || next.KeySources() == 0 {
+		return nothing, nil // the key of --dev stays
+	}
+	if next.JWKSURL != "" && sameTokens(old, next) {
+		return nothing, nil // the key set is asked for again and again anyway
+	}
+	v, err := t.newVerifier(next)
+	if err != nil {
+		return nil, err
+	}
+	if !v.HasKeys() {
+		v.Close()
+		return nil, errors.New("cannot use threads.jwks_url: the key set cannot be read")
+	}
+	return func() []string {
+		if !t.verifier.Replace(v) || !sameTokens(old, next) {
+			return nil
+		}
+		return []string{keyFileOf(next)}
+	}, nil
+}
+
+// sameTokens reports whether the settings by which tokens are verified are the same.
+func sameTokens(a, b *config.Threads) bool {
+	return a.JWKSURL == b.JWKSURL && a.JWKSFile == b.JWKSFile && a.PublicKeyFile == b.PublicKeyFile && a.HS256SecretFile == b.HS256SecretFile &&
+		a.Audience == b.Audience && a.MaxTokenTTL == b.MaxTokenTTL && a.RevocationFile == b.RevocationFile && a.WorkspaceID == b.WorkspaceID
+}
+
+// keyFileOf returns the setting with the file of keys.
+func keyFileOf(c *config.Threads) string {
+	switch {
+	case c.JWKSFile != "":
+		return "threads.jwks_file"
+	case c.PublicKeyFile != "":
+		return "threads.public_key_file"
+	}
+	return "threads.hs256_secret_file"
+}
+
+// prepare reads what apply puts in force.
+func (e *projectEndpoint) prepare(c *config.Exacta) (live exacta.Live, err error) {
+	if e == nil {
+		return live, nil
+	}
+	live = exacta.Live{MaxConnections: c.MaxConnections, MaxOpenProjects: c.MaxOpenProjects}
+	live.AuthToken, err = c.Token()
+	return live, err
+}
+
+func (e *projectEndpoint) apply(live exacta.Live) {
+	e.srv.SetLive(live)
+	if e.loops != nil {
+		e.loops.SetMaxConnections(live.MaxConnections)
+	}
+	if e.ws != nil {
+		e.ws.SetMaxConnections(live.MaxConnections)
+	}
+}

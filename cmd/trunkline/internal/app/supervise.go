@@ -1,0 +1,84 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"trunkline/engine/reactor"
+)
+
+// notify sends states to the supervisor of the process, if it has one.
+func (o *Options) notify(states ...string) {
+	if o.Notify != nil {
+		o.Notify(strings.Join(states, "\n"))
+	}
+}
+
+// watchdogShare is the part of the watchdog's interval in which the loops are asked, and have to
+// answer: two of three signs of life may be missed.
+const watchdogShare = 3
+
+// feedWatchdog gives the supervisor a sign of life while all event loops come round, until ctx
+// ends.
+func (s *server) feedWatchdog(ctx context.Context) {
+	every := s.options.Watchdog / watchdogShare
+	tick := time.NewTicker(max(every, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		within, cancel := context.WithTimeout(ctx, every)
+		err := s.probe(within)
+		cancel()
+		switch {
+		case err == nil:
+			s.options.notify(stateAlive)
+		case ctx.Err() == nil:
+			s.log.Error("no sign of life for the watchdog", "error", err)
+		}
+	}
+}
+
+// probe returns nil once all event loops of the server have come round.
+func (s *server) probe(ctx context.Context) error {
+	parts := []struct {
+		name  string
+		loops *reactor.Server
+	}{{"kernel ipc", s.kernel.srv}, {"toolhost", s.tools.loopsOf()}, {"threads", s.threads.loopsOf()}, {"exacta", s.exacta.loopsOf()}}
+	for _, p := range parts {
+		if p.loops == nil {
+			continue
+		}
+		if err := p.loops.Probe(ctx); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// lameDuck turns readiness off and goes on serving for kernel.lame_duck_secs, so that clients and
+// load balancers have gone elsewhere when the drain begins. The error is that of a part that failed
+// meanwhile, which ends it.
+func (s *server) lameDuck() error {
+	lame := s.cfg.Kernel.LameDuck
+	s.options.notify(stateStopping, stateExtend(lame+s.cfg.Kernel.ShutdownGrace+forceAfter+toolGrace), stateStatus("stopping"))
+	if lame == 0 {
+		return nil
+	}
+	s.ready.Hold(reasonLameDuck)
+	s.log.Info("not ready any more, draining later", "lame_duck_secs", int64(lame/time.Second))
+	timer := time.NewTimer(lame)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case err := <-s.failed:
+		s.log.Error("stopping", "error", err)
+		return err
+	}
+}

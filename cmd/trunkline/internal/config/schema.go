@@ -1,0 +1,56 @@
+package config
+
+import "strings"
+
+// Schema returns a JSON Schema (2020-12) of the settings file, for editors: every setting with its
+// type, range, values, default and meaning. Both spellings of a key are in it, kernel.loops and
+// loops in kernel.
+func Schema() map[string]any {
+	properties := make(map[string]any)
+	for _, s := range table {
+		section, name, _ := strings.Cut(s.key, delim)
+		group, ok := properties[section].(map[string]any)
+		if !ok {
+			group = map[string]any{
+				"type": []string{"object", "null"}, "additionalProperties": false, "properties": map[string]any{},
+				"description": "settings that begin with " + section + delim,
+			}
+			properties[section] = group
+		}
+		group["properties"].(map[string]any)[name] = s.schema()
+		properties[s.key] = map[string]any{"$ref": "#/properties/" + section + "/properties/" + name}
+	}
+	return map[string]any{
+		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Settings of trunkline",
+		"type": "object", "additionalProperties": false, "properties": properties,
+	}
+}
+
+// schema returns that of the value of one setting in a file.
+func (s setting) schema() map[string]any {
+	reload := "A reload changes it."
+	if !s.live {
+		reload = "A change takes a restart."
+	}
+	v := map[string]any{"description": s.help + ". " + reload, "default": s.def}
+	switch s.at(new(Config)).(type) {
+	case *bool:
+		v["type"] = "boolean"
+	case *[]string:
+		text := map[string]any{"type": "string", "minLength": 1}
+		list := map[string]any{"type": "array", "items": text, "minItems": 1}
+		if s.optional {
+			text = map[string]any{"type": "string"}
+			delete(list, "minItems")
+		}
+		v["anyOf"] = []any{text, list}
+	case *string:
+		v["type"] = "string"
+		if s.oneOf != nil {
+			v["enum"] = s.oneOf
+		}
+	default:
+		v["type"], v["minimum"], v["maximum"] = "integer", s.min, s.max
+	}
+	return v
+}
