@@ -269,8 +269,8 @@ func local(dir string) (name, by string, err error) {
 	return "", "", nil
 }
 
-// notThere reports whether a file that chooses a context is not there for this user. A program under
-// another user than that of its environment has no contexts.
+// notThere reports whether a file that chooses a context is not there for this user. A program
+// under another user than that of its environment has no contexts.
 func notThere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -139,8 +139,8 @@ func TestChoice(t *testing.T) {
 	f("", filepath.Dir(top), "", "")
 }
 
-// TestAnotherUsersDirectories: a server's operator runs 'status' as its user, in a directory and with
-// the home of another one.
+// TestAnotherUsersDirectories: a server's operator runs 'status' as its user, in a directory and
+// with the home of another one.
 func TestAnotherUsersDirectories(t *testing.T) {
 	for _, err := range []error{
 		&os.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, &os.PathError{Op: "open", Path: "x", Err: syscall.ENOTDIR}, os.ErrNotExist,
