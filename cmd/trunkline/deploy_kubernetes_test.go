@@ -270,13 +270,16 @@ func checkPod(t *testing.T, pod kubePodSpec) {
 	}
 	settings := defaultSettings(t, environ...) // every variable is a setting, and they fit together
 	const closing = 4 * time.Second            // what docs/operations.md asks for on top
-	need := settings.Kernel.ShutdownGrace + closing
+	need := settings.Kernel.LameDuck + settings.Kernel.ShutdownGrace + closing
 	if got := time.Duration(pod.TerminationGracePeriodSeconds) * time.Second; got < need {
 		t.Errorf("terminationGracePeriodSeconds is %v, a drain may take %v", got, need)
 	}
 	s := c.SecurityContext
 	if !pod.SecurityContext.RunAsNonRoot || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || !s.ReadOnlyRootFilesystem || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
 		t.Errorf("%+v %+v", pod.SecurityContext, s)
+	}
+	if probe := c.ReadinessProbe; settings.Kernel.LameDuck < time.Duration(probe.PeriodSeconds*probe.FailureThreshold)*time.Second {
+		t.Errorf("a lame duck of %v ends before its readiness is asked for", settings.Kernel.LameDuck)
 	}
 	if pod.EnableServiceLinks == nil || *pod.EnableServiceLinks {
 		t.Error("the pod gets variables of every service")

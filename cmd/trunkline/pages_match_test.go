@@ -30,7 +30,7 @@ var namedForms = []struct{ name, form string }{
 	{"measured", `"(?:(?:sum|p50|p90|p99|p999|age|idle)_)?seconds":[0-9.e-]+`},
 	{"address", `"(?:peer|listener)":"[0-9.]+:\d+"`},
 	{"connection", `"ipc-\d+"`},
-	{"pid", `"pid":\d+`},
+	{"pid", `"pid":\d+|"started":"\d+"|^process  \d+`},
 	{"sizes", `\b\d+(?:\.\d+)? (?:[kM]?B) free`},
 	{"left_out", `\.\.\.|…`},
 }
