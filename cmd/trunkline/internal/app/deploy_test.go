@@ -20,7 +20,7 @@ func TestAlertRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	sections := map[string]bool{}
-	for _, name := range []string{"docs/operations.md", "docs/store.md"} {
+	for _, name := range []string{"docs/operations.md", "docs/store.md", "docs/tls.md"} {
 		page, err := os.ReadFile(filepath.Join(deployDir, "..", name))
 		if err != nil {
 			t.Fatal(err)
