@@ -315,10 +315,17 @@ func (p *pageTour) actual(command string) string { return p.like.actual(p.names.
 
 func (p *pageTour) compare(c pageCommand, got string) {
 	p.t.Helper()
-	if got = p.back.Replace(got); !p.like.matches(c.text, got, false) {
+	got = p.back.Replace(got)
+	if !strings.Contains(c.text, " is in use") {
+		got = addressInUse().ReplaceAllString(got, "") // by a server of another test
+	}
+	if !p.like.matches(c.text, got, false) {
 		p.t.Errorf("%s:%d: $ %s\nthe page has\n%s\ngot\n%s", p.page, c.line, c.command, c.text, got)
 	}
 }
+
+// addressInUse is the warning of 'config check' that depends on what else runs on the machine.
+func addressInUse() *regexp.Regexp { return regexp.MustCompile(`(?m)^warning: \S+: \S+ is in use\n`) }
 
 // run has the shell of the page run a command, and returns what was printed until it ended. The
 // next command finds its exit status.

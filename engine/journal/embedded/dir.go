@@ -104,11 +104,13 @@ func compareStamp(path, dir, got string, mode journal.Mode) error {
 		}
 		return nil
 	}
-	known := formatAlways
-	if strings.Contains(got, "\nmode interval\n") {
-		known = formatInterval
+	known, moded := formatAlways, strings.Contains(got, "\nmode "+journal.Always.String()+"\n")
+	if strings.Contains(got, "\nmode "+journal.Interval.String()+"\n") {
+		known, moded = formatInterval, true
 	}
-	if err := journal.CheckLayout(dir, stampMagic, got, stampLayout, uint64(known)); err != nil {
+	// Which format is known depends on the mode: without one, only the layout counts.
+	var other *journal.LayoutError
+	if err := journal.CheckLayout(dir, stampMagic, got, stampLayout, uint64(known)); errors.As(err, &other) && (moded || other.What == "layout") {
 		return err
 	}
 	return &journal.DamageError{Where: path, Err: fmt.Errorf("not a stamp: %.80q", got)}
