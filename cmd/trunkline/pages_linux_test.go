@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -171,24 +170,7 @@ func (s *pageProgram) wait(t *testing.T) {
 }
 
 // pageOutput collects what programs write.
-type pageOutput struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write implements io.Writer.
-func (o *pageOutput) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-// String returns all that was written.
-func (o *pageOutput) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
+type pageOutput struct{ shown }
 
 // until waits for an output that is enough, and reports whether it came.
 func (o *pageOutput) until(enough func(string) bool) bool {
