@@ -35,6 +35,7 @@ type storeServer struct {
 	addr string
 	stop context.CancelFunc
 	load sync.WaitGroup
+	rest sync.RWMutex // held by a test while the clients have to wait
 
 	mu    sync.Mutex
 	acked []string
@@ -62,6 +63,7 @@ func startStoreServer(t *testing.T, dir, mode string, round int) *storeServer {
 		}
 		close(serving)
 	}()
+	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
 	if !<-serving {
 		t.Fatal("the server did not start")
 	}
@@ -87,6 +89,8 @@ func startStoreServer(t *testing.T, dir, mode string, round int) *storeServer {
 
 // create makes a process; false means that the server is gone.
 func (s *storeServer) create(ctx context.Context, c *client.Conn, pid string) bool {
+	s.rest.RLock()
+	defer s.rest.RUnlock()
 	_, err := c.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: pid})
 	if err != nil {
 		return false
@@ -198,7 +202,9 @@ func TestBackupUnderLoad(t *testing.T) {
 							t.Fatalf("%v: %s", err, talk.String())
 						}
 					}
+					s.rest.Lock() // a store that grows while it is read makes each reading longer than the last
 					checkBackup(t, dest, err == nil, before)
+					s.rest.Unlock()
 				}
 				acked = append(acked, s.answered()...)
 			}
