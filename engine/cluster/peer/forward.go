@@ -1,0 +1,151 @@
+package peer
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Dial opens a connection to a service of the node at addr, in the name of a client. It makes the
+// handshake; ctx bounds both. A Refusal is an answer of that node.
+func Dial(ctx context.Context, addr string, cfg *Config, service, client string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeWithin)
+	defer cancel()
+	var d net.Dialer
+	nc, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	c := nc
+	if cfg.ClientTLS != nil {
+		c = tls.Client(nc, cfg.ClientTLS)
+	}
+	release := context.AfterFunc(ctx, func() { _ = nc.Close() })
+	err = dial(c, cfg.Secret, &header{cluster: cfg.Cluster, node: cfg.Node, service: service, client: client})
+	if !release() {
+		err = errors.Join(ctx.Err(), err)
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("cannot reach %s at the node %s: %w", service, addr, err)
+	}
+	return c, nil
+}
+
+// ForwardConfig is what a Forwarder needs.
+type ForwardConfig struct {
+	// Owner connects to the node that owns a service, in the name of a client. While there is no
+	// owner it waits, until ctx ends.
+	Owner func(ctx context.Context, service, client string) (net.Conn, error)
+	// Max bounds the connections; more wait in the backlog of their listener. 0:
+	// DefaultMaxConnections.
+	Max int
+	// Hold is how long a client is kept while there is no owner; then it is closed. 0: 10 s.
+	Hold time.Duration
+	// Name returns the name of a client.
+	Name func(net.Conn) string
+}
+
+// defaultHold is the default of ForwardConfig.Hold.
+const defaultHold = 10 * time.Second
+
+// Forwarder joins clients of this node to the owner of what they ask for.
+type Forwarder struct {
+	cfg   ForwardConfig
+	ctx   context.Context
+	stop  context.CancelFunc
+	slots chan struct{} // one is taken before each Accept
+	open  atomic.Int64
+	wg    sync.WaitGroup
+}
+
+// NewForwarder returns one that forwards what Serve accepts, until Close.
+func NewForwarder(cfg ForwardConfig) *Forwarder {
+	if cfg.Max == 0 {
+		cfg.Max = DefaultMaxConnections
+	}
+	if cfg.Hold == 0 {
+		cfg.Hold = defaultHold
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	return &Forwarder{cfg: cfg, ctx: ctx, stop: stop, slots: make(chan struct{}, cfg.Max)}
+}
+
+// Serve accepts clients of a service until Close, which closes ln; then it returns nil.
+func (f *Forwarder) Serve(ln net.Listener, service string) error {
+	defer context.AfterFunc(f.ctx, func() { _ = ln.Close() })()
+	for {
+		select {
+		case f.slots <- struct{}{}:
+		case <-f.ctx.Done():
+			return nil
+		}
+		nc, err := ln.Accept()
+		if err != nil {
+			<-f.slots
+			switch {
+			case f.ctx.Err() != nil:
+				return nil
+			case errors.Is(err, net.ErrClosed):
+				return fmt.Errorf("cannot accept clients: %w", err)
+			}
+			select {
+			case <-time.After(acceptPause):
+			case <-f.ctx.Done():
+			}
+			continue
+		}
+		f.wg.Go(func() {
+			f.open.Add(1)
+			f.join(nc, service)
+			f.open.Add(-1)
+			<-f.slots
+		})
+	}
+}
+
+// Open returns how many clients are forwarded, or wait for an owner.
+func (f *Forwarder) Open() int { return int(f.open.Load()) }
+
+// Close ends every listener and every connection, and waits for that.
+func (f *Forwarder) Close() {
+	f.stop()
+	f.wg.Wait()
+}
+
+// join copies between a client and the owner until both directions have ended.
+func (f *Forwarder) join(client net.Conn, service string) {
+	defer client.Close()
+	hold, cancel := context.WithTimeout(f.ctx, f.cfg.Hold)
+	owner, err := f.cfg.Owner(hold, service, f.cfg.Name(client))
+	cancel()
+	if err != nil {
+		return
+	}
+	defer owner.Close()
+	defer context.AfterFunc(f.ctx, func() {
+		_ = client.Close()
+		_ = owner.Close()
+	})()
+	var back sync.WaitGroup
+	back.Go(func() { pass(client, owner) })
+	pass(owner, client)
+	back.Wait()
+}
+
+// pass copies until from ends, and ends to likewise: a half-closed client may still be answered. A
+// broken connection ends both directions.
+func pass(to, from net.Conn) {
+	_, err := io.Copy(to, from)
+	half, ok := to.(interface{ CloseWrite() error })
+	if err != nil || !ok || half.CloseWrite() != nil {
+		_ = to.Close()
+		_ = from.Close()
+	}
+}

@@ -1,0 +1,309 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var secret = []byte("a secret of sixteen bytes or more")
+
+func config(node string) Config { return Config{Cluster: "c1", Node: node, Secret: secret} }
+
+// start returns a server on loopback that ends with the test.
+func start(t testing.TB, cfg Config) (*Server, string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewServer(ln, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve() }()
+	t.Cleanup(func() {
+		_ = s.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s, ln.Addr().String()
+}
+
+// echo answers each connection of ln with its name and what it sent, after its half-close.
+func echo(t testing.TB, ln net.Listener) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			all, _ := io.ReadAll(c)
+			_, _ = c.Write([]byte(c.RemoteAddr().String() + "|" + string(all)))
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = ln.Close()
+		<-done
+	})
+}
+
+func ask(t testing.TB, c net.Conn, text string) string {
+	t.Helper()
+	defer c.Close()
+	if _, err := c.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(got)
+}
+
+func TestDialReachesAService(t *testing.T) {
+	s, addr := start(t, config("n1"))
+	echo(t, s.Service("kernel"))
+	cfg := config("n2")
+	c, err := Dial(t.Context(), addr, &cfg, "kernel", "10.0.0.1:5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Open() != 1 {
+		t.Errorf("%d are open", s.Open())
+	}
+	if got := ask(t, c, "hello"); got != "10.0.0.1:5|hello" {
+		t.Errorf("answer %q", got)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	one := config("n1")
+	one.MaxConnections = 1
+	s, addr := start(t, one)
+	ln := s.Service("kernel")
+	wrong, other, good := config("n2"), config("n2"), config("n2")
+	wrong.Secret = []byte("another secret of sixteen bytes")
+	other.Cluster = "c2"
+	refused := func(cfg Config, service string, want Refusal) {
+		t.Helper()
+		_, err := Dial(t.Context(), addr, &cfg, service, "x")
+		if r := Refusal(0); !errors.As(err, &r) || r != want {
+			t.Errorf("%v, not %v", err, want)
+		}
+	}
+	refused(wrong, "kernel", WrongSecret)
+	refused(other, "kernel", WrongSecret)
+	refused(good, "tools", NotOwner)
+	c, err := Dial(t.Context(), addr, &good, "kernel", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(good, "kernel", Full)
+	taken, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = taken.Close(), c.Close()
+	for s.Open() > 0 { // the place is free again
+		time.Sleep(time.Millisecond)
+	}
+	if c, err = Dial(t.Context(), addr, &good, "kernel", "x"); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	_ = ln.Close()
+	refused(good, "kernel", NotOwner)
+	long := good
+	if _, err := Dial(t.Context(), addr, &long, "kernel", strings.Repeat("x", maxText+1)); err == nil {
+		t.Error("a name of 256 bytes is taken")
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"secret":  func(c *Config) { c.Secret = make([]byte, minSecret-1) },
+		"node":    func(c *Config) { c.Node = strings.Repeat("n", maxText+1) },
+		"cluster": func(c *Config) { c.Cluster = strings.Repeat("n", maxText+1) },
+	} {
+		cfg := config("n1")
+		change(&cfg)
+		if _, err := NewServer(nil, cfg); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+	cfg := config(strings.Repeat("n", maxText))
+	cfg.Secret = make([]byte, minSecret)
+	if _, err := NewServer(nil, cfg); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnotherProtocol gets a close, and nothing of the secret.
+func TestAnotherProtocol(t *testing.T) {
+	_, addr := start(t, config("n1"))
+	for _, text := range []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n" + strings.Repeat("x", 64), magic + strings.Repeat("\xff", nonceBytes+2)} {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.Write([]byte(text))
+		if got, _ := io.ReadAll(c); len(got) > 0 {
+			t.Errorf("%q is answered with %q", text, got)
+		}
+		_ = c.Close()
+	}
+}
+
+// TestForwarder joins clients to whichever node owns the service, also one that comes late.
+func TestForwarder(t *testing.T) {
+	s, addr := start(t, config("n1"))
+	owned := make(chan struct{})
+	cfg := config("n2")
+	f := NewForwarder(ForwardConfig{
+		Name: func(c net.Conn) string { return "client" },
+		Owner: func(ctx context.Context, service, client string) (net.Conn, error) {
+			select {
+			case <-owned:
+				return Dial(ctx, addr, &cfg, service, client)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		},
+	})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- f.Serve(ln, "kernel") }()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	echo(t, s.Service("kernel"))
+	close(owned)
+	big := strings.Repeat("x", 1<<20)
+	if got := ask(t, c, big); got != "client|"+big {
+		t.Errorf("answer of %d bytes", len(got))
+	}
+	idle, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for f.Open() != 1 {
+		time.Sleep(time.Millisecond)
+	}
+	f.Close()
+	if _, err := idle.Read(make([]byte, 1)); err == nil {
+		t.Error("a client outlives its forwarder")
+	}
+	_ = idle.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHold closes a client that no node serves.
+func TestHold(t *testing.T) {
+	f := NewForwarder(ForwardConfig{
+		Hold: time.Millisecond,
+		Name: func(net.Conn) string { return "" },
+		Owner: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+	})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = f.Serve(ln, "kernel") }()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err == nil {
+		t.Error("a client is answered without an owner")
+	}
+	_ = c.Close()
+	f.Close()
+}
+
+// TestTLS needs certificates of one authority on both sides.
+func TestTLS(t *testing.T) {
+	ca, certs := authority(t)
+	node := func(name string) Config {
+		cfg := config(name)
+		cfg.ServerTLS = &tls.Config{Certificates: certs, ClientCAs: ca, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}
+		cfg.ClientTLS = &tls.Config{Certificates: certs, RootCAs: ca, ServerName: "node", MinVersion: tls.VersionTLS13}
+		return cfg
+	}
+	s, addr := start(t, node("n1"))
+	echo(t, s.Service("kernel"))
+	cfg := node("n2")
+	c, err := Dial(t.Context(), addr, &cfg, "kernel", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, c, "hello"); got != "x|hello" {
+		t.Errorf("answer %q", got)
+	}
+	for name, change := range map[string]func(*Config){
+		"no TLS":         func(c *Config) { c.ClientTLS = nil },
+		"no certificate": func(c *Config) { c.ClientTLS.Certificates = nil },
+		"no authority":   func(c *Config) { c.ClientTLS.RootCAs = x509.NewCertPool() },
+	} {
+		bad := node("n3")
+		change(&bad)
+		if _, err := Dial(t.Context(), addr, &bad, "kernel", "x"); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// FuzzGreet has a server read anything: it accepts only who has the secret.
+func FuzzGreet(f *testing.F) {
+	h := header{"c1", "n1", "kernel", "x"}
+	enc, _ := h.encode()
+	p := proof{secret: secret, dialler: make([]byte, nonceBytes), header: enc}
+	good := append([]byte(magic), p.dialler...)
+	good = append(append(good, 0, byte(len(enc))), enc...)
+	f.Add(append(good, p.mac(labelClient)...))
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if h, err := greet(&scripted{Reader: bytes.NewReader(in)}, secret, "c1"); err == nil {
+			t.Errorf("accepted %q: %+v", in, h)
+		}
+		if h, err := decodeHeader(in); err == nil {
+			if back, err := h.encode(); err != nil || !bytes.Equal(back, in) {
+				t.Errorf("%q is %+v, which is %q, %v", in, h, back, err)
+			}
+		}
+	})
+}
+
+// scripted reads what it was given, and drops what is written.
+type scripted struct{ io.Reader }
+
+// Write implements io.Writer.
+func (s *scripted) Write(p []byte) (int, error) { return len(p), nil }

@@ -1,0 +1,272 @@
+package peer
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+// Defaults and limits of Config.
+const (
+	// DefaultMaxConnections is how many connections a node takes from other nodes.
+	DefaultMaxConnections = 4096
+	// handshakeWithin bounds a handshake, TLS included.
+	handshakeWithin = 5 * time.Second
+	// maxGreeting is how many handshakes go on at a time; more wait to be accepted.
+	maxGreeting = 256
+)
+
+// Config is what the nodes of a cluster agree on.
+type Config struct {
+	// Cluster and Node are the names of the cluster and of this node, of at most 255 bytes.
+	Cluster, Node string
+	// Secret is shared by all nodes: at least MinSecretBytes.
+	Secret []byte
+	// ServerTLS and ClientTLS have all connections between nodes encrypted, and both sides show
+	// certificates. nil: the secret is proved, and the bytes are in clear.
+	ServerTLS, ClientTLS *tls.Config
+	// MaxConnections bounds the connections that other nodes forward to this one. 0:
+	// DefaultMaxConnections.
+	MaxConnections int
+	Logger         *slog.Logger
+}
+
+func (c *Config) check() error {
+	switch {
+	case len(c.Secret) < minSecret:
+		return fmt.Errorf("cannot use the secret of the cluster: %d bytes, at least %d", len(c.Secret), minSecret)
+	case len(c.Cluster) > maxText || len(c.Node) > maxText:
+		return fmt.Errorf("cannot use the names of cluster and node: at most %d bytes each", maxText)
+	}
+	if c.MaxConnections == 0 {
+		c.MaxConnections = DefaultMaxConnections
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// Server is the listener of a node for other nodes. Its methods may be called from any goroutine.
+type Server struct {
+	cfg      Config
+	ln       net.Listener
+	ctx      context.Context
+	stop     context.CancelFunc
+	greeting chan struct{}
+	wg       sync.WaitGroup
+
+	mu       sync.Mutex
+	services map[string]*service
+	open     int
+}
+
+// NewServer returns a server on ln, which it owns from then on.
+func NewServer(ln net.Listener, cfg Config) (*Server, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	return &Server{cfg: cfg, ln: ln, ctx: ctx, stop: stop, greeting: make(chan struct{}, maxGreeting), services: make(map[string]*service)}, nil
+}
+
+// Serve accepts connections until Close, and returns nil then.
+func (s *Server) Serve() error {
+	for {
+		nc, err := s.ln.Accept()
+		if s.ctx.Err() != nil {
+			if err == nil {
+				_ = nc.Close()
+			}
+			return nil
+		}
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return fmt.Errorf("cannot accept other nodes: %w", err)
+			}
+			s.cfg.Logger.Warn("cannot accept a connection of another node, trying again", "err", err)
+			select {
+			case <-time.After(acceptPause):
+			case <-s.ctx.Done():
+			}
+			continue
+		}
+		s.greeting <- struct{}{}
+		s.wg.Go(func() {
+			defer func() { <-s.greeting }()
+			s.greet(nc)
+		})
+	}
+}
+
+// acceptPause is what passes after an error of a listener, such as no free descriptor.
+const acceptPause = 50 * time.Millisecond
+
+// greet makes the handshake and hands the connection to its service.
+func (s *Server) greet(nc net.Conn) {
+	release := context.AfterFunc(s.ctx, func() { _ = nc.Close() })
+	defer release()
+	_ = nc.SetDeadline(time.Now().Add(handshakeWithin))
+	c := nc
+	if s.cfg.ServerTLS != nil {
+		c = tls.Server(nc, s.cfg.ServerTLS)
+	}
+	h, err := greet(c, s.cfg.Secret, s.cfg.Cluster)
+	if err != nil {
+		s.refuse(c, nc, err)
+		return
+	}
+	svc, err := s.admit(h.service)
+	if err != nil {
+		s.refuse(c, nc, err)
+		return
+	}
+	fc := &conn{Conn: c, raw: nc, client: address(h.client), closed: s.released}
+	if _, err = c.Write([]byte{byte(accepted)}); err != nil || nc.SetDeadline(time.Time{}) != nil || !release() {
+		_ = fc.Close()
+		return
+	}
+	select {
+	case svc.conns <- fc:
+	case <-svc.ctx.Done():
+		_ = fc.Close()
+	}
+}
+
+// refuse ends a connection that did not come to be one.
+func (s *Server) refuse(c, nc net.Conn, why error) {
+	if r := Refusal(0); errors.As(why, &r) {
+		_, _ = c.Write([]byte{byte(r)})
+	}
+	s.cfg.Logger.Warn("refusing the connection of another node", "peer", nc.RemoteAddr().String(), "err", why)
+	_ = c.Close()
+}
+
+// admit takes a place for a connection to a service.
+func (s *Server) admit(name string) (*service, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	svc := s.services[name]
+	switch {
+	case svc == nil:
+		return nil, NotOwner
+	case s.open >= s.cfg.MaxConnections:
+		return nil, Full
+	}
+	s.open++
+	return svc, nil
+}
+
+func (s *Server) released() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+}
+
+// Open returns how many connections of other nodes are open.
+func (s *Server) Open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
+// Service returns a listener of the connections that other nodes forward to a service of this node.
+// While it is open the node is the owner; its Close ends that, and connections that were not
+// accepted. A second one for a service replaces the first.
+func (s *Server) Service(name string) net.Listener {
+	ctx, stop := context.WithCancel(s.ctx)
+	svc := &service{server: s, name: name, ctx: ctx, stop: stop, conns: make(chan *conn)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.services[name]; old != nil {
+		old.stop()
+	}
+	s.services[name] = svc
+	return svc
+}
+
+// Close ends the server and every handshake. Connections that a service has accepted stay.
+func (s *Server) Close() error {
+	s.stop()
+	err := s.ln.Close()
+	s.wg.Wait()
+	return err
+}
+
+// service is the listener of one service.
+type service struct {
+	server *Server
+	name   string
+	ctx    context.Context
+	stop   context.CancelFunc
+	conns  chan *conn
+}
+
+// Accept implements net.Listener.
+func (l *service) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.ctx.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *service) Close() error {
+	s := l.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.services[l.name] == l {
+		delete(s.services, l.name)
+	}
+	l.stop()
+	return nil
+}
+
+// Addr implements net.Listener.
+func (l *service) Addr() net.Addr { return l.server.ln.Addr() }
+
+// conn is the connection of a client that another node forwards.
+type conn struct {
+	net.Conn
+	raw    net.Conn // below TLS
+	client net.Addr
+	once   sync.Once
+	closed func()
+}
+
+// RemoteAddr returns the address of the client at the other node.
+func (c *conn) RemoteAddr() net.Addr { return c.client }
+
+// NetConn returns the connection below.
+func (c *conn) NetConn() net.Conn { return c.raw }
+
+// CloseWrite ends the sending direction.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(c.closed)
+	return err
+}
+
+// address is one that came as text.
+type address string
+
+// Network implements net.Addr.
+func (address) Network() string { return "forwarded" }
+
+// String implements net.Addr.
+func (a address) String() string { return string(a) }
