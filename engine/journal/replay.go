@@ -33,7 +33,12 @@ func (l *Log) ReplayThen(after Index, f func(i Index, rec []byte) error, end fun
 	if after > w.to {
 		return fmt.Errorf("cannot replay after index %d: the log ends at %d", after, w.to)
 	}
-	if err = w.run(); err == nil {
+	if shared, ok := l.store.(Shared); first && ok {
+		err = w.follow(shared)
+	} else {
+		err = w.run()
+	}
+	if err == nil {
 		err = end()
 	}
 	if err != nil || !first {
@@ -86,6 +91,32 @@ func (w *walk) run() error {
 		return hole(w.want)
 	}
 	return nil
+}
+
+// follow is run over a log that others write to. At its end it takes their last block for the tail.
+func (w *walk) follow(s Shared) error {
+	l := w.log
+	err := s.Follow(w.want, func(first Index, b []byte) error {
+		if w.err = w.block(first, b); w.err != nil {
+			return w.err
+		}
+		l.time.Store(w.prev.time)
+		l.appended.Store(w.prev.last())
+		l.durable.Store(w.prev.last())
+		return nil
+	})
+	switch {
+	case w.err != nil:
+		return w.err
+	case err != nil:
+		return l.readError(w.want, err)
+	case w.known && w.prev.last() >= l.tail.last:
+		l.tail = tail{last: w.prev.last(), epoch: w.prev.epoch, chain: w.chain}
+	case w.want <= l.tail.last:
+		return hole(w.want)
+	}
+	l.snapshots = snapshots{} // the owners before have made others since
+	return l.listSnapshots()
 }
 
 func (w *walk) block(first Index, b []byte) error {

@@ -73,6 +73,16 @@ type Tearing interface {
 	MayTear() bool
 }
 
+// Shared is implemented by a store whose log has other owners before this one. They write to it
+// while the first Replay goes on, which so follows them until it is this Log's turn.
+type Shared interface {
+	// Follow is Blocks, but at the last block it waits for the next one. It returns nil when this
+	// process is to claim the log: then f has seen every block that there was at that time. The
+	// claim fails where another process has written since, as every WriteBlock does that is not at
+	// the end of the log.
+	Follow(from Index, f func(first Index, block []byte) error) error
+}
+
 // Snapshots keeps snapshots, each a list of chunks under a number.
 type Snapshots interface {
 	// BeginSnapshot starts snapshot g and discards an unfinished one of that number. A number that
