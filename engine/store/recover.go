@@ -16,6 +16,10 @@ type RecoverOptions struct {
 	// Broken reports, while Full is true, whether that is for want of something else than room.
 	// nil: it never is.
 	Broken func() bool
+	// Stale reports whether another process may have become the owner of the log and changed the
+	// state there, so that what is read here counts only once a later record is durable. nil: it
+	// never is. It is called for every request, and must be cheap.
+	Stale func() bool
 	// Progress is called on the goroutine of Recover, at the end of each phase and now and then
 	// before. nil: progress is not reported.
 	Progress func(RecoverProgress)
@@ -70,7 +74,7 @@ func (s *Store) Recover(log *journal.Log, o RecoverOptions) error {
 			m.Ordered.Recovering(false) // by the clock that goes on
 		}
 	}
-	s.log, s.full, s.broken = log, o.Full, o.Broken
+	s.log, s.full, s.broken, s.stale = log, o.Full, o.Broken, o.Stale
 	return nil
 }
 

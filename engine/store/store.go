@@ -76,6 +76,7 @@ type Store struct {
 	log      *journal.Log // nil until Recover: nothing is written, nothing waits
 	full     func() bool  // nil: never
 	broken   func() bool  // nil: never
+	stale    func() bool  // nil: never
 	buffers  sync.Pool    // of *[]byte, for encoding under the locks that decided
 	changing epoch        // work that may change something
 	base     int64        // where the clock stood when the journal ended
@@ -174,12 +175,33 @@ func (s *Store) Appended() journal.Index {
 	return s.log.Appended()
 }
 
-// Safe returns the index up to which what the journal holds cannot be lost any more.
+// Safe returns the index up to which what the journal holds cannot be lost any more, and may be
+// shown. It is 0 while Confirm is not.
 func (s *Store) Safe() journal.Index {
-	if s.log == nil {
+	switch {
+	case s.log == nil:
 		return ^journal.Index(0)
+	case s.stale != nil && s.stale():
+		return 0
 	}
 	return s.log.Durable()
+}
+
+// Confirm returns the index that has to be durable before anything is shown that was read before
+// the call: 0, or, where another process may have become the owner (RecoverOptions.Stale), that of
+// the next record.
+func (s *Store) Confirm() journal.Index {
+	if s.stale == nil { // alone, so that it is inlined
+		return 0
+	}
+	return s.confirm()
+}
+
+func (s *Store) confirm() journal.Index {
+	if !s.stale() {
+		return 0
+	}
+	return s.log.Appended() + 1
 }
 
 // Refusal is why nothing may be changed.
@@ -220,15 +242,15 @@ func (s *Store) Barrier(ctx context.Context) error {
 	if s.log == nil {
 		return nil
 	}
-	return s.log.Barrier(ctx)
+	return s.Await(ctx, s.log.Appended())
 }
 
-// Await is Barrier for what was appended up to an index.
+// Await is Barrier for what was appended up to an index, which the caller may show then.
 func (s *Store) Await(ctx context.Context, index journal.Index) error {
 	if s.log == nil {
 		return nil
 	}
-	return s.log.Await(ctx, index)
+	return s.log.Await(ctx, max(index, s.Confirm()))
 }
 
 // Digest returns a number that two stores share whose machines hold the same.

@@ -40,6 +40,12 @@ func newJournaledRig(t *testing.T, disk *memstore.Disk, wrap func(journal.Store)
 // newLimitedRig is newJournaledRig with limits of its own.
 func newLimitedRig(t *testing.T, limits Config, cfg journal.Config, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
 	t.Helper()
+	return newRecoveredRig(t, limits, cfg, store.RecoverOptions{}, disk, wrap)
+}
+
+// newRecoveredRig is newLimitedRig with options of the recovery.
+func newRecoveredRig(t *testing.T, limits Config, cfg journal.Config, o store.RecoverOptions, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
+	t.Helper()
 	limits.Journaled = true
 	r := newRig(t, limits)
 	kept, err := disk.Open()
@@ -54,7 +60,7 @@ func newLimitedRig(t *testing.T, limits Config, cfg journal.Config, disk *memsto
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.svc.Store().Recover(log, store.RecoverOptions{}); err != nil {
+	if err := r.svc.Store().Recover(log, o); err != nil {
 		t.Fatal(err)
 	}
 	return &journaledRig{r, log}

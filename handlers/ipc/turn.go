@@ -218,6 +218,7 @@ func (t *turn) call(m *method) (code wire.Code) {
 		}
 		t.upTo = max(t.upTo, min(t.seen, st.Appended()))
 	}
+	t.upTo = max(t.upTo, st.Confirm())
 	return code
 }
 
