@@ -77,9 +77,26 @@ func NewForwarder(cfg ForwardConfig) *Forwarder {
 	return &Forwarder{cfg: cfg, ctx: ctx, stop: stop, slots: make(chan struct{}, cfg.Max)}
 }
 
-// Serve accepts clients of a service until Close, which closes ln; then it returns nil.
-func (f *Forwarder) Serve(ln net.Listener, service string) error {
-	defer context.AfterFunc(f.ctx, func() { _ = ln.Close() })()
+// Listener is what clients of a node connect to. The listeners of package net have its methods.
+type Listener interface {
+	net.Listener
+	SetDeadline(t time.Time) error
+}
+
+// Serve accepts clients of a service until Close, and returns nil then. ln stays open: the node may
+// become the owner, and serve it.
+func (f *Forwarder) Serve(ln Listener, service string) error {
+	interrupted := make(chan struct{})
+	interrupt := context.AfterFunc(f.ctx, func() {
+		_ = ln.SetDeadline(time.Unix(1, 0))
+		close(interrupted)
+	})
+	defer func() {
+		if !interrupt() {
+			<-interrupted
+			_ = ln.SetDeadline(time.Time{})
+		}
+	}()
 	for {
 		select {
 		case f.slots <- struct{}{}:
@@ -113,7 +130,7 @@ func (f *Forwarder) Serve(ln net.Listener, service string) error {
 // Open returns how many clients are forwarded, or wait for an owner.
 func (f *Forwarder) Open() int { return int(f.open.Load()) }
 
-// Close ends every listener and every connection, and waits for that.
+// Close ends every Serve and every connection, and waits for the connections.
 func (f *Forwarder) Close() {
 	f.stop()
 	f.wg.Wait()

@@ -195,7 +195,7 @@ func TestForwarder(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- f.Serve(ln, "kernel") }()
+	go func() { ended <- f.Serve(ln.(Listener), "kernel") }()
 	c, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -221,6 +221,15 @@ func TestForwarder(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+	late, err := net.Dial("tcp", ln.Addr().String()) // the node itself serves the listener now
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, _ = late.Close(), own.Close(), ln.Close()
 }
 
 // TestHold closes a client that no node serves.
@@ -237,7 +246,8 @@ func TestHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = f.Serve(ln, "kernel") }()
+	defer ln.Close()
+	go func() { _ = f.Serve(ln.(Listener), "kernel") }()
 	c, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
