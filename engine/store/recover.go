@@ -20,6 +20,8 @@ type RecoverOptions struct {
 	// state there, so that what is read here counts only once a later record is durable. nil: it
 	// never is. It is called for every request, and must be cheap.
 	Stale func() bool
+	// Beat takes what owners before have recorded by Store.Beat. nil: such a record is damage.
+	Beat func(rec []byte) error
 	// Progress is called on the goroutine of Recover, at the end of each phase and now and then
 	// before. nil: progress is not reported.
 	Progress func(RecoverProgress)
@@ -37,12 +39,12 @@ type RecoverProgress struct {
 // on. It comes before Start and before the first change. After an error the machines are of no use,
 // and the journal is as it was.
 func (s *Store) Recover(log *journal.Log, o RecoverOptions) error {
-	l := &loader{emit: o.Progress}
+	l := &loader{emit: o.Progress, beat: o.Beat}
 	var parallel Parallel
 	for i := range s.cfg.Machines {
 		m := &s.cfg.Machines[i]
 		switch {
-		case m.Tag == clockTag || m.Tag == endTag || l.machines[m.Tag] != nil:
+		case m.Tag == clockTag || m.Tag == endTag || m.Tag == beatTag || l.machines[m.Tag] != nil:
 			return fmt.Errorf("cannot join a machine: tag %q is in use", m.Tag)
 		case (m.Parallel == nil) == (m.Ordered == nil), m.Parallel != nil && parallel != nil:
 			return fmt.Errorf("cannot join the machine with tag %q: it is Ordered, or the only Parallel one", m.Tag)
@@ -89,7 +91,8 @@ type loader struct {
 	window   journal.Index // up to it, replay meets what the snapshot has already
 	settled  bool          // the replay is behind it
 
-	emit     func(RecoverProgress) // may be nil
+	beat     func(rec []byte) error // may be nil
+	emit     func(RecoverProgress)  // may be nil
 	progress RecoverProgress
 }
 
@@ -152,7 +155,10 @@ func (l *loader) settle() error {
 // take puts a record into a bundle.
 func (l *loader) take(i journal.Index, rec []byte) error {
 	if len(rec) == 0 {
-		return nil // of an owner without changes, which shows that it is there
+		return fmt.Errorf("%w: it is empty", errBadRecord)
+	}
+	if rec[0] == beatTag && l.beat != nil {
+		return l.beat(rec[1:])
 	}
 	m := l.machines[rec[0]]
 	if m == nil {

@@ -19,6 +19,8 @@ const (
 	// endTag: the last index that may be in the snapshot. Up to it, replay meets what is known
 	// already.
 	endTag byte = 'e'
+	// beatTag: a record of the log, and none of a snapshot, by which an owner shows that it is there.
+	beatTag byte = 'h'
 )
 
 // SnapshotCheck is how often it is looked whether a snapshot is due.

@@ -31,7 +31,7 @@ type Config struct {
 // for one machine at most; otherwise Recover returns an error.
 type Machine struct {
 	// Tag is the first byte of the machine's records: a letter that no other machine has, and not
-	// one of the snapshot's own, 't' and 'e'.
+	// one of the store's own, 't', 'e' and 'h'.
 	Tag   byte
 	State State
 	// Ordered takes the machine's records in the order of all records.
@@ -144,6 +144,10 @@ func (s *Store) Append(tag byte, encode func(dst []byte) []byte) journal.Index {
 	}
 	return index
 }
+
+// Beat records that the owner of the log is there, with what others are to know of it, and has it
+// written. It changes no machine. Standbys get it at once, by RecoverOptions.Beat.
+func (s *Store) Beat(rec []byte) journal.Index { return s.log.Append(append([]byte{beatTag}, rec...)) }
 
 // Begin has the changes of a request go into one block, until End: a crash keeps all of them or
 // none.

@@ -161,6 +161,7 @@ func TestMachinesThatCannotJoin(t *testing.T) {
 	}
 	f("one tag twice", `'a' is in use`, Machine{Tag: 'a', State: n, Ordered: n}, Machine{Tag: 'a', State: n, Ordered: n})
 	f("the clock's tag", `'t' is in use`, Machine{Tag: clockTag, State: n, Ordered: n})
+	f("the tag of beats", `'h' is in use`, Machine{Tag: beatTag, State: n, Ordered: n})
 	f("the end's tag", `'e' is in use`, Machine{Tag: endTag, State: n, Ordered: n})
 	f("no recovery", `tag 'a'`, Machine{Tag: 'a', State: n})
 	f("both recoveries", `tag 'a'`, Machine{Tag: 'a', State: n, Ordered: n, Parallel: parallel{}})

@@ -107,6 +107,7 @@ func TestRecoveryTellsTheFirstError(t *testing.T) {
 	f("a session before a lane", "record 402: cannot apply change: session", map[int][]byte{400: session, 403: absent(0)})
 	f("a lane before a session", "record 402: cannot apply change: usage", map[int][]byte{400: absent(0), 403: session})
 	f("an unknown tag", "record 9: cannot parse change: tag", map[int][]byte{7: []byte("zz")})
+	f("nothing", "record 9: cannot parse change: it is empty", map[int][]byte{7: {}})
 	f("too long", "record 9: cannot parse change", map[int][]byte{7: append([]byte{kernel.Tag}, make([]byte, store.MaxLaneRecord+1)...)})
 	f("as long as fits", "record 9: cannot parse change", map[int][]byte{7: append([]byte{kernel.Tag}, make([]byte, store.MaxLaneRecord-1)...)})
 }

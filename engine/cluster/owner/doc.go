@@ -1,0 +1,17 @@
+// Package owner is what a node of a cluster knows of the owner of a journal, and when it may become
+// the owner itself. It has no socket and no clock: times are readings of one clock that runs
+// evenly, in nanoseconds.
+//
+//	Beat   what the owner writes into the journal now and then
+//	View   what a standby has read of it
+//	Lease  until when the owner may answer what it reads
+//
+// # Why two nodes never answer at once
+//
+// The owner answers a read only until the time at which it sent the last message that is known to
+// be stored, plus the term of the lease without its margin. A standby takes over only after it has
+// heard nothing for the whole term. It has heard of that message after it was sent, or else its
+// first append fails, because the log does not end where the standby has read to. So the lease of
+// the owner has ended before, as long as no clock runs faster than another by more than the margin,
+// a tenth. What the owner changes needs no lease: the log takes it from one owner only.
+package owner

@@ -1,0 +1,101 @@
+package owner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestBeatLimits(t *testing.T) {
+	long := strings.Repeat("n", maxText)
+	b := Beat{Node: long, Addr: long, Released: true}
+	rec, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Decode(rec); err != nil || got != b {
+		t.Errorf("%+v, %v", got, err)
+	}
+	b.Addr += "n"
+	if _, err := b.Encode(); err == nil {
+		t.Error("256 bytes are taken")
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	rec, _ := (&Beat{Node: "n1", Addr: "127.0.0.1:1"}).Encode()
+	f.Add(rec)
+	f.Add([]byte{beatVersion, released, 0, 0})
+	f.Fuzz(func(t *testing.T, rec []byte) {
+		b, err := Decode(rec)
+		if err != nil {
+			return
+		}
+		if back, err := b.Encode(); err != nil || !bytes.Equal(back, rec) {
+			t.Errorf("%q is %+v, which is %q, %v", rec, b, back, err)
+		}
+	})
+}
+
+func TestView(t *testing.T) {
+	const term = time.Second
+	v := NewView(100)
+	if _, ok := v.Owner(); ok || v.Due(100+int64(term)-1, term, 0) || !v.Due(100+int64(term), term, 0) {
+		t.Error("a node that starts waits a term")
+	}
+	if v.Due(100+int64(term), term, 1) || !v.Due(100+int64(term)*3/2, term, 1) {
+		t.Error("the second standby waits half a term longer")
+	}
+	short, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := v.Await(short); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	found := make(chan Beat, 1)
+	go func() {
+		b, _ := v.Await(t.Context())
+		found <- b
+	}()
+	one := Beat{Node: "n1", Addr: "a"}
+	v.Saw(one)
+	if b := <-found; b != one {
+		t.Errorf("%+v", b)
+	}
+	v.Heard(500)
+	v.Saw(Beat{Node: "n1", Released: true})
+	if _, ok := v.Owner(); ok || !v.Due(500, term, 0) || v.Due(500, term, 1) {
+		t.Error("one that has stopped is replaced at once")
+	}
+	v.Saw(one)
+	v.Forget(Beat{Node: "n0"})
+	if b, ok := v.Owner(); !ok || b != one {
+		t.Error("forgotten for another")
+	}
+	v.Forget(one)
+	if _, ok := v.Owner(); ok {
+		t.Error("not forgotten")
+	}
+}
+
+// TestLeasesDoNotOverlap: whatever time a message takes, and however clocks run against each other
+// within the margin, a standby is due only after the lease of the owner has lapsed.
+func TestLeasesDoNotOverlap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		term := time.Duration(rapid.Int64Range(int64(100*time.Millisecond), int64(time.Minute)).Draw(t, "term"))
+		sent := rapid.Int64Range(0, int64(time.Hour)).Draw(t, "sent")                // by real time
+		heard := sent + rapid.Int64Range(0, int64(time.Minute)).Draw(t, "under way") // by real time
+		after := rapid.Int64Range(0, int64(time.Hour)).Draw(t, "after")
+		fast := rapid.Int64Range(0, 99).Draw(t, "thousandths that the standby's clock is faster")
+		// The clock of the owner shows real time; that of the standby shows more.
+		shows := func(real int64) int64 { return real + real/1000*fast }
+		v := NewView(shows(heard))
+		if v.Due(shows(heard+after), term, 0) && !Lapsed(heard+after, sent, term) {
+			t.Fatalf("due %v after the message, while the lease of %v goes on", time.Duration(heard+after-sent), term)
+		}
+	})
+}

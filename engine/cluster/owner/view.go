@@ -1,0 +1,101 @@
+package owner
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Shares of the term of a lease.
+const (
+	// marginShare of the term is the margin: how much faster a clock may run than another.
+	marginShare = 10
+	// BeatShare: an owner writes at least this often in a term.
+	BeatShare = 4
+	// staggerShare: each standby behind the first waits this much of a term longer, so that they do
+	// not all take over at once.
+	staggerShare = 2
+)
+
+// View is what a standby knows. Its methods may be called from any goroutine.
+type View struct {
+	mu      sync.Mutex
+	beat    Beat
+	known   bool
+	heard   int64 // when a block of the log came last
+	changed chan struct{}
+}
+
+// NewView returns one that has heard of an owner now, so that a node that has just started gives it
+// the time of a lease.
+func NewView(now int64) *View { return &View{heard: now, changed: make(chan struct{})} }
+
+// Heard notes that a block has come.
+func (v *View) Heard(now int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.heard = now
+}
+
+// Saw notes what the owner has written.
+func (v *View) Saw(b Beat) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.known && v.beat == b {
+		return
+	}
+	v.beat, v.known = b, true
+	close(v.changed)
+	v.changed = make(chan struct{})
+}
+
+// Forget is called by one that has asked the owner and was refused.
+func (v *View) Forget(b Beat) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.beat == b {
+		v.known = false
+	}
+}
+
+// Owner returns the owner, and false where none is known or it has stopped.
+func (v *View) Owner() (Beat, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.beat, v.known && !v.beat.Released
+}
+
+// Await returns the owner once there is one, or the error of ctx.
+func (v *View) Await(ctx context.Context) (Beat, error) {
+	for {
+		v.mu.Lock()
+		b, ok, changed := v.beat, v.known && !v.beat.Released, v.changed
+		v.mu.Unlock()
+		if ok {
+			return b, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return Beat{}, ctx.Err()
+		}
+	}
+}
+
+// Due reports whether a standby may take over: it has heard nothing for the term of the lease, or
+// the owner has stopped. rank is its place among the standbys, from 0 on.
+func (v *View) Due(now int64, term time.Duration, rank int) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	wait := int64(term)/staggerShare*int64(rank) + int64(term)
+	if v.known && v.beat.Released {
+		wait -= int64(term)
+	}
+	return now-v.heard >= wait
+}
+
+// Lapsed reports whether an owner may not answer any more what it reads: confirmed is when the last
+// message was sent that is known to be stored.
+func Lapsed(now, confirmed int64, term time.Duration) bool {
+	return now-confirmed >= int64(term)-int64(term)/marginShare
+}
