@@ -10,6 +10,10 @@ import (
 // Durable, and it alone stops the journal.
 func (l *Log) commit() {
 	defer close(l.done)
+	if p, ok := l.store.(Pipelined); ok && p.InFlight() > 1 {
+		l.commitPipelined(p, p.InFlight())
+		return
+	}
 	for {
 		g, err := l.next()
 		if g == nil {
@@ -17,16 +21,13 @@ func (l *Log) commit() {
 			return
 		}
 		start := l.cfg.Now()
-		block, err := l.write(g, start)
+		block, err := l.write(g, start, l.store.WriteBlock)
 		if err != nil {
 			l.end(err)
 			return
 		}
-		took, waited := l.cfg.Now().Sub(start), time.Duration(-1)
-		if !g.asked.IsZero() {
-			waited = max(start.Sub(g.asked), 0)
-		}
-		l.cfg.OnWritten(waited, took)
+		took := l.cfg.Now().Sub(start)
+		l.cfg.OnWritten(g.waited(start), took)
 		l.acknowledge(g, block, took)
 	}
 }
@@ -50,14 +51,14 @@ func (l *Log) next() (*group, error) {
 }
 
 // write makes the block of a group and hands it to the store.
-func (l *Log) write(g *group, now time.Time) (block []byte, err error) {
+func (l *Log) write(g *group, now time.Time, to func(first Index, block []byte) error) (block []byte, err error) {
 	h := l.nextHeader(kindRecords, g.count, now)
 	var chain uint64
 	block, chain = seal(g.buf, &h)
 	if h.first != g.first {
 		return nil, fmt.Errorf("cannot write block: it starts at index %d, the log ends at %d", g.first, l.tail.last)
 	}
-	if err := l.store.WriteBlock(h.first, block); err != nil {
+	if err := to(h.first, block); err != nil {
 		return nil, fmt.Errorf("cannot write block at index %d: %w", h.first, err)
 	}
 	l.tail.last, l.tail.chain = h.last(), chain

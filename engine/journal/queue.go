@@ -18,6 +18,15 @@ type group struct {
 	next  *group
 }
 
+// waited returns how long the group waited since it was first asked for; less than zero if it was
+// not.
+func (g *group) waited(now time.Time) time.Duration {
+	if g.asked.IsZero() {
+		return -1
+	}
+	return max(now.Sub(g.asked), 0)
+}
+
 // queue holds the groups that wait, oldest first; the newest is open for more records. Log.mu
 // guards it.
 //

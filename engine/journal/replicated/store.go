@@ -1,0 +1,191 @@
+package replicated
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/engine/journal"
+)
+
+// Store is a journal.Store on a stream. journal.Store has the rules of its calls. Follow runs
+// before a Log is opened on it; Barrier, Confirmed and Fence may be called at any time.
+type Store struct {
+	cfg   Config
+	log   *slog.Logger
+	nonce string          // of this Store among all
+	ctx   context.Context // ends with Close
+	quit  context.CancelFunc
+
+	mu        sync.Mutex // guards what follows, up to the next blank line, and the order of sends
+	next      uint64     // the last sequence, once all that was sent is stored
+	number    uint64     // of the last message that was sent
+	flying    []*sent    // not settled, oldest first
+	lastFirst journal.Index
+
+	settling  sync.Mutex // taken after mu where both are
+	stored    atomic.Uint64
+	fence     atomic.Uint64
+	confirmed atomic.Int64
+	failure   atomic.Pointer[error]
+
+	begun chan *sent // blocks that were begun and not awaited, oldest first
+	aside chan struct{}
+
+	seen struct { // what the last control message holds
+		sync.Mutex
+		roster
+	}
+	closed atomic.Bool
+}
+
+var (
+	_ journal.Store     = (*Store)(nil)
+	_ journal.Pipelined = (*Store)(nil)
+)
+
+// Open looks at the end of the stream and at its last control message, and changes nothing. It
+// refuses a stream with deleted messages (*journal.DamageError). The first change takes the log
+// over; it fails (ErrNotOwner) where anything was appended since Open or Refresh.
+//
+// After an error the caller still owns cfg.Local.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	s := &Store{cfg: cfg, log: cfg.Logger, nonce: rand.Text(), begun: make(chan *sent, cfg.InFlight), aside: make(chan struct{}, 1)}
+	s.ctx, s.quit = context.WithCancel(context.Background())
+	if err := s.Refresh(ctx); err != nil {
+		s.quit()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Refresh is for a Store that has appended nothing: it looks at the stream again as Open does.
+func (s *Store) Refresh(ctx context.Context) error {
+	st, err := s.cfg.Stream.State(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot open journal: %w", err)
+	}
+	if st.Deleted > 0 {
+		return &journal.DamageError{Where: "stream", Err: fmt.Errorf("%d messages are deleted: this replica has lost them", st.Deleted)}
+	}
+	if err := s.control(st.Control); err != nil {
+		return err
+	}
+	first := journal.Index(0)
+	if st.Last >= max(st.First, 1) {
+		m, err := s.message(st.Last)
+		if err != nil {
+			return err
+		}
+		first = m.First
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fence.Load() != 0 {
+		return errors.New("cannot look at the stream again: this node has appended to it")
+	}
+	s.next, s.lastFirst = st.Last, first
+	s.stored.Store(st.Last)
+	return nil
+}
+
+// err returns why the Store has ended, if so.
+func (s *Store) err() error {
+	if s.closed.Load() {
+		return journal.ErrClosed
+	}
+	if err := s.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// InFlight implements journal.Pipelined.
+func (s *Store) InFlight() int { return s.cfg.InFlight }
+
+// WriteBlock implements journal.Store.
+func (s *Store) WriteBlock(first journal.Index, block []byte) error {
+	if err := s.BeginBlock(first, block); err != nil {
+		return err
+	}
+	return s.AwaitBlock()
+}
+
+// BeginBlock implements journal.Pipelined.
+func (s *Store) BeginBlock(first journal.Index, block []byte) error {
+	f, err := s.send(func(uint64) (Message, error) {
+		switch {
+		case len(s.begun) == cap(s.begun):
+			return Message{}, fmt.Errorf("cannot write block at %d: %d are on their way", first, len(s.begun))
+		case first <= s.lastFirst:
+			return Message{}, fmt.Errorf("cannot write block at %d: the last one is at %d", first, s.lastFirst)
+		}
+		return Message{Kind: KindBlock, First: first, Data: block}, nil
+	})
+	if err == nil {
+		s.begun <- f
+	}
+	return err
+}
+
+// AwaitBlock implements journal.Pipelined.
+func (s *Store) AwaitBlock() error {
+	select {
+	case f := <-s.begun:
+		return s.settle(f)
+	default:
+		return errors.New("cannot await block: none was begun")
+	}
+}
+
+// Barrier appends a mark and returns when it is stored: at some moment during the call this node
+// owned the log, and everything that was acknowledged before is in it. It is for an owner: before
+// the first append it returns ErrNotOwner. An error of ctx leaves the Store as it is.
+func (s *Store) Barrier(ctx context.Context) error {
+	if s.fence.Load() == 0 {
+		return ErrNotOwner
+	}
+	select {
+	case s.aside <- struct{}{}:
+		defer func() { <-s.aside }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	f, err := s.send(func(uint64) (Message, error) { return Message{Kind: KindMark, First: s.lastFirst}, nil })
+	if err != nil {
+		return err
+	}
+	return s.settle(f)
+}
+
+// Fence returns the fence of this owner, 0 before its first append. It outlives the ownership.
+func (s *Store) Fence() uint64 { return s.fence.Load() }
+
+// Confirmed returns when, by Config.Elapsed, the last message that is known to be stored was sent.
+// The lease of an owner counts from there: at that time no other one had taken the log over.
+func (s *Store) Confirmed() time.Duration { return time.Duration(s.confirmed.Load()) }
+
+// Sync implements journal.Store. Blocks are synced when they are written.
+func (s *Store) Sync() error {
+	if err := s.err(); err != nil {
+		return err
+	}
+	return s.cfg.Local.Sync()
+}
+
+// Close implements journal.Store.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	s.quit()
+	return s.cfg.Local.Close()
+}
