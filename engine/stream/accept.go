@@ -112,7 +112,7 @@ func (h *Host) failedAccept(ln net.Listener, err error, p *patience) bool {
 }
 
 func (h *Host) arrived(nc net.Conn, serve func(net.Conn)) {
-	if err := peerAllowed(nc); err != nil {
+	if err := PeerAllowed(nc); err != nil {
 		h.Stats.Refused.Add(1)
 		h.log.Warn("connection closed", "err", err)
 		_ = nc.Close()

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerAllowed lets everyone in but the peers of a unix socket that run as neither this user nor
+// PeerAllowed lets everyone in but the peers of a unix socket that run as neither this user nor
 // root (kernel-ipc D41).
-func peerAllowed(nc net.Conn) error {
+func PeerAllowed(nc net.Conn) error {
 	uc, ok := nc.(*net.UnixConn)
 	if !ok {
 		return nil

@@ -24,7 +24,9 @@ func Dial(ctx context.Context, addr string, cfg *Config, service, client string)
 	}
 	c := nc
 	if cfg.ClientTLS != nil {
-		c = tls.Client(nc, cfg.ClientTLS)
+		secured := cfg.ClientTLS.Clone()
+		secured.ServerName, _, _ = net.SplitHostPort(addr)
+		c = tls.Client(nc, secured)
 	}
 	release := context.AfterFunc(ctx, func() { _ = nc.Close() })
 	err = dial(c, cfg.Secret, &header{cluster: cfg.Cluster, node: cfg.Node, service: service, client: client})
@@ -48,8 +50,9 @@ type ForwardConfig struct {
 	Max int
 	// Hold is how long a client is kept while there is no owner; then it is closed. 0: 10 s.
 	Hold time.Duration
-	// Name returns the name of a client.
-	Name func(net.Conn) string
+	// Name returns the name of a client, and Allow why it may not be one.
+	Name  func(net.Conn) string
+	Allow func(net.Conn) error
 }
 
 // defaultHold is the default of ForwardConfig.Hold.
@@ -139,6 +142,9 @@ func (f *Forwarder) Close() {
 // join copies between a client and the owner until both directions have ended.
 func (f *Forwarder) join(client net.Conn, service string) {
 	defer client.Close()
+	if f.cfg.Allow(client) != nil {
+		return
+	}
 	hold, cancel := context.WithTimeout(f.ctx, f.cfg.Hold)
 	owner, err := f.cfg.Owner(hold, service, f.cfg.Name(client))
 	cancel()

@@ -180,7 +180,8 @@ func TestForwarder(t *testing.T) {
 	owned := make(chan struct{})
 	cfg := config("n2")
 	f := NewForwarder(ForwardConfig{
-		Name: func(c net.Conn) string { return "client" },
+		Name:  func(net.Conn) string { return "client" },
+		Allow: func(net.Conn) error { return nil },
 		Owner: func(ctx context.Context, service, client string) (net.Conn, error) {
 			select {
 			case <-owned:
@@ -235,8 +236,9 @@ func TestForwarder(t *testing.T) {
 // TestHold closes a client that no node serves.
 func TestHold(t *testing.T) {
 	f := NewForwarder(ForwardConfig{
-		Hold: time.Millisecond,
-		Name: func(net.Conn) string { return "" },
+		Hold:  time.Millisecond,
+		Name:  func(net.Conn) string { return "" },
+		Allow: func(net.Conn) error { return nil },
 		Owner: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -265,7 +267,7 @@ func TestTLS(t *testing.T) {
 	node := func(name string) Config {
 		cfg := config(name)
 		cfg.ServerTLS = &tls.Config{Certificates: certs, ClientCAs: ca, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}
-		cfg.ClientTLS = &tls.Config{Certificates: certs, RootCAs: ca, ServerName: "node", MinVersion: tls.VersionTLS13}
+		cfg.ClientTLS = &tls.Config{Certificates: certs, RootCAs: ca, MinVersion: tls.VersionTLS13}
 		return cfg
 	}
 	s, addr := start(t, node("n1"))

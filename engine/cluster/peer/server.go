@@ -28,7 +28,7 @@ type Config struct {
 	// Secret is shared by all nodes: at least MinSecretBytes.
 	Secret []byte
 	// ServerTLS and ClientTLS have all connections between nodes encrypted, and both sides show
-	// certificates. nil: the secret is proved, and the bytes are in clear.
+	// certificates, which have the host of their address. nil: the secret is proved, and the bytes are in clear.
 	ServerTLS, ClientTLS *tls.Config
 	// MaxConnections bounds the connections that other nodes forward to this one. 0:
 	// DefaultMaxConnections.

@@ -149,3 +149,9 @@ func writeStamp(fsys vfs.FS, dir string, mode journal.Mode) error {
 
 // maxStampBytes bounds what is read of a stamp: a file that is longer is none.
 const maxStampBytes = 256
+
+// IsStore reports whether dir has a store, sound or not. It reads nothing of it.
+func IsStore(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, stampName))
+	return err == nil
+}
