@@ -37,8 +37,8 @@ func TestReplicated(t *testing.T) {
 	}
 }
 
-// TestReplicatedOnCluster runs the suite on three servers on loopback that sync always. Each program
-// of the model takes it half a second, so there are few.
+// TestReplicatedOnCluster runs the suite on three servers on loopback that sync always. Each
+// program of the model takes it half a second, so there are few.
 func TestReplicatedOnCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the same on a stream in memory is in TestReplicated")

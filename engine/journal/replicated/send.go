@@ -93,8 +93,8 @@ func (s *Store) land(f *sent) {
 }
 
 // outcome waits until it is known whether a message is stored, and sends it again as long as the
-// rules allow. Every message before it is stored. A refusal of one that was sent early says no more
-// than that the one before it was not there yet, so it is sent again once.
+// rules allow. Every message before it is stored. A refusal of one that was sent early may mean no
+// more than that the one before it was not there yet, so it is sent again once.
 func (s *Store) outcome(f *sent) error {
 	unknown := false // whether an earlier sending may have stored it
 	for {

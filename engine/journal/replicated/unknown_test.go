@@ -144,3 +144,23 @@ func TestReordered(t *testing.T) {
 		want(t, a.store, "one", "two")
 	})
 }
+
+// TestConfirmed: the lease of an owner counts from when it sent what was stored last, not from when
+// the answer came.
+func TestConfirmed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := members(t, 1)[0]
+		before := a.store.Confirmed()
+		time.Sleep(time.Second)
+		a.client.SetFaults(memstream.Faults{Delay: 20 * time.Millisecond})
+		must(t, a.store.WriteBlock(2, []byte("x")))
+		at := a.store.Confirmed()
+		if at != before+time.Second {
+			t.Errorf("confirmed at %s, after %s", at, before)
+		}
+		a.client.Part(memstream.Requests)
+		if err := a.store.WriteBlock(3, []byte("y")); err == nil || a.store.Confirmed() != at {
+			t.Errorf("a block that did not arrive: %v, confirmed at %s", err, a.store.Confirmed())
+		}
+	})
+}

@@ -1,7 +1,7 @@
 // Package natslog is a replicated.Stream on NATS JetStream: one stream for the log of a partition,
 // and one beside it for the chunks of its snapshots. The servers must sync always (sync_interval:
 // always): JetStream acknowledges before it syncs otherwise, and a power loss then takes what was
-// acknowledged. This package cannot see that setting; whoever configures the servers checks it.
+// acknowledged. This package cannot see that setting: the configuration of the servers checks it.
 package natslog
 
 import (

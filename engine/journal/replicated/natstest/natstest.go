@@ -15,8 +15,8 @@ import (
 	"trunkline/engine/journal/replicated/natslog"
 )
 
-// Cluster is three servers on loopback that keep streams together, each with a directory of its own.
-// They sync always. The end of the test stops them.
+// Cluster is three servers on loopback that keep streams together, each with a directory of its
+// own. They sync always. The end of the test stops them.
 type Cluster struct {
 	t       testing.TB
 	servers []*server.Server
