@@ -1,7 +1,6 @@
 package journal_test
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"sync/atomic"
@@ -15,8 +14,6 @@ import (
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/journal/embedded/memdisk"
 	"trunkline/engine/journal/memstore"
-	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
 )
 
 // on returns a place on a disk of blocks.
@@ -91,48 +88,5 @@ func inMemory(mode journal.Mode) Place {
 		},
 		Crash: func() { end(rng.IntN(100)) },
 		Kill:  func() { end(100) },
-	}
-}
-
-// TestReplicated runs the suite on a stream that several nodes could share, with a memory for its
-// local copies.
-func TestReplicated(t *testing.T) {
-	for name, faults := range map[string]memstream.Faults{
-		"Whole": {},
-		"Lossy": {Lose: 3, LoseAnswer: 3, Double: 100, Delay: 100 * time.Microsecond},
-	} {
-		t.Run(name, func(t *testing.T) { runSuite(t, func(*testing.T) Place { return replicatedOn(faults) }) })
-	}
-}
-
-// replicatedOn returns a place on a stream in memory. The death of the process takes its connection
-// with it; a power loss takes what the local store has not synced as well.
-func replicatedOn(faults memstream.Faults) Place {
-	log, disk, seed := memstream.New(), memstore.New(memstore.Options{Seed: 4}), uint64(0)
-	var client *memstream.Client
-	var open journal.Store
-	end := func(disk func()) {
-		client.Kill()
-		disk()
-		_ = open.Close() // it asks no more
-	}
-	return Place{
-		Mode: journal.Always,
-		Open: func() (journal.Store, error) {
-			local, err := disk.Open()
-			if err != nil {
-				return nil, err
-			}
-			seed++
-			client = log.Client(seed, faults)
-			store, err := replicated.Open(context.Background(), replicated.Config{Stream: client, Chunks: client, Local: local, Lease: time.Second})
-			if err != nil {
-				return nil, errors.Join(err, local.Close())
-			}
-			open = store
-			return store, nil
-		},
-		Crash: func() { end(disk.Crash) },
-		Kill:  func() { end(disk.Kill) },
 	}
 }

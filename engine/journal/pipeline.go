@@ -11,8 +11,8 @@ import (
 type Pipelined interface {
 	// InFlight is how many blocks may be begun and not awaited, at least 1.
 	InFlight() int
-	// BeginBlock begins what WriteBlock does and returns at once. block is lent until AwaitBlock has
-	// returned for it.
+	// BeginBlock begins what WriteBlock does and returns at once. block is lent until AwaitBlock
+	// has returned for it.
 	BeginBlock(first Index, block []byte) error
 	// AwaitBlock ends what BeginBlock began, for the oldest block that was not awaited. After an
 	// error it returns one for every later block. It may run beside BeginBlock.

@@ -22,6 +22,8 @@ type Place struct {
 	// Kill ends the open store as the death of its process does: what was handed to the operating
 	// system stays. nil: this place cannot.
 	Kill func()
+	// Crowded is set where other work in this process allocates.
+	Crowded bool
 }
 
 // tb is what a test and a property have in common.

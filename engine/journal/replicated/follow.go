@@ -27,6 +27,9 @@ func (s *Store) Follow(ctx context.Context, partition uint32, mode journal.Mode,
 		case m.Kind != KindBlock || hidden(cuts, m):
 			return nil
 		}
+		if last, _ := chain.Last(); at > 1 && last < after && m.First > after {
+			return fmt.Errorf("%w: the log begins at index %d", ErrRebuild, m.First)
+		}
 		b, err := chain.Next(m.First, m.Data)
 		if err != nil || b.Last <= after {
 			return err

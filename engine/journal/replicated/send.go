@@ -48,8 +48,8 @@ func (s *Store) send(fill func(after uint64) (Message, error)) (*sent, error) {
 
 // takeOver settles a first message. The caller holds mu.
 func (s *Store) takeOver(f *sent) error {
-	s.settling.Lock()
-	defer s.settling.Unlock()
+	s.settling <- struct{}{}
+	defer func() { <-s.settling }()
 	s.flying = s.flying[:0]
 	if s.land(f); f.err != nil {
 		return f.err
@@ -64,8 +64,8 @@ func (f *sent) seq() uint64 { return f.a.After + uint64(f.a.Marks) + 1 }
 // settle returns when the outcome of a message is known, and of all before it: nil where all of
 // them are stored.
 func (s *Store) settle(f *sent) error {
-	s.settling.Lock()
-	defer s.settling.Unlock()
+	s.settling <- struct{}{}
+	defer func() { <-s.settling }()
 	for !f.done {
 		s.mu.Lock()
 		oldest := s.flying[0]
@@ -93,8 +93,8 @@ func (s *Store) land(f *sent) {
 }
 
 // outcome waits until it is known whether a message is stored, and sends it again as long as the
-// rules allow. Every message before it is stored. A refusal of one that was sent early says no more
-// than that the one before it was not there yet, so it is sent again once.
+// rules allow. Every message before it is stored. A refusal of one that was sent early may mean no
+// more than that the one before it was not there yet, so it is sent again once.
 func (s *Store) outcome(f *sent) error {
 	unknown := false // whether an earlier sending may have stored it
 	for {

@@ -35,8 +35,9 @@ func (s *Store) BeginSnapshot(g uint64) (journal.SnapshotWriter, error) {
 	return w, nil
 }
 
-// sweep drops the sets that no snapshot uses, of an owner that did not come to its end. Only the
-// owner does it: then no other one can still commit one of them.
+// sweep drops the sets that no snapshot uses, of an owner that did not come to its end. A barrier
+// behind the look at the sets proves that they are of this owner or of one before it, who cannot
+// commit them any more: the sets of an owner after this one must stay.
 func (s *Store) sweep() {
 	if s.fence.Load() == 0 {
 		return
@@ -45,13 +46,18 @@ func (s *Store) sweep() {
 	s.seen.Lock()
 	used := slices.Clone(s.seen.snaps)
 	s.seen.Unlock()
-	for _, set := range sets {
-		if !slices.ContainsFunc(used, func(e entry) bool { return e.set == set }) {
-			err = errors.Join(err, s.cfg.Chunks.Drop(s.ctx, set))
-		}
+	sets = slices.DeleteFunc(sets, func(set string) bool {
+		return slices.ContainsFunc(used, func(e entry) bool { return e.set == set })
+	})
+	if err == nil && len(sets) > 0 {
+		err = s.Barrier(s.ctx)
 	}
 	if err != nil {
 		s.log.Warn("journal keeps chunks that no snapshot uses", "err", err)
+		return
+	}
+	for _, set := range sets {
+		s.drop(set)
 	}
 }
 

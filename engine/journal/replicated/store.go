@@ -28,14 +28,15 @@ type Store struct {
 	flying    []*sent    // not settled, oldest first
 	lastFirst journal.Index
 
-	settling  sync.Mutex // taken after mu where both are
 	stored    atomic.Uint64
 	fence     atomic.Uint64
 	confirmed atomic.Int64
 	failure   atomic.Pointer[error]
 
 	begun chan *sent // blocks that were begun and not awaited, oldest first
-	aside chan struct{}
+	// aside and settling are locks that are held while the stream answers: by the one message that
+	// is no block, and by who waits for the oldest one. settling is taken last.
+	aside, settling chan struct{}
 
 	seen struct { // what the last control message holds
 		sync.Mutex
@@ -58,7 +59,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, log: cfg.Logger, nonce: rand.Text(), begun: make(chan *sent, cfg.InFlight), aside: make(chan struct{}, 1)}
+	s := &Store{cfg: cfg, log: cfg.Logger, nonce: rand.Text(), begun: make(chan *sent, cfg.InFlight), aside: make(chan struct{}, 1), settling: make(chan struct{}, 1)}
 	s.ctx, s.quit = context.WithCancel(context.Background())
 	if err := s.Refresh(ctx); err != nil {
 		s.quit()

@@ -1,0 +1,134 @@
+// Package natstest runs a cluster of NATS servers in the process of a test.
+package natstest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"trunkline/engine/journal/replicated/natslog"
+)
+
+// Cluster is three servers on loopback that keep streams together, each with a directory of its
+// own. They sync always. The end of the test stops them.
+type Cluster struct {
+	t       testing.TB
+	servers []*server.Server
+	options []*server.Options
+}
+
+// nodes is how many servers a cluster has.
+const nodes = 3
+
+// New starts a cluster and waits until it can make streams.
+func New(t testing.TB) *Cluster {
+	c := &Cluster{t: t}
+	t.Cleanup(c.stop)
+	var routes []*url.URL
+	var held []net.Listener
+	for range nodes { // a cluster with streams must know its routes before it starts
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, l)
+		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
+	}
+	for i, l := range held {
+		_ = l.Close()
+		c.options = append(c.options, &server.Options{
+			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
+			JetStream: true, StoreDir: t.TempDir(), SyncAlways: true, MaxPayload: 8 << 20,
+			NoSigs: true, NoLog: true, DisableJetStreamBanner: true,
+			Cluster: server.ClusterOpts{Name: "journal", Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, NoAdvertise: true, PoolSize: 1},
+			Routes:  routes,
+		})
+		c.servers = append(c.servers, nil)
+	}
+	for i := range nodes {
+		c.Start(i)
+	}
+	c.Await("a cluster with a leader", func() bool {
+		for _, s := range c.servers {
+			if s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == nodes {
+				return true
+			}
+		}
+		return false
+	})
+	return c
+}
+
+// Start starts a server that does not run.
+func (c *Cluster) Start(node int) {
+	c.t.Helper()
+	s, err := server.NewServer(c.options[node].Clone())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.servers[node] = s
+	s.Start()
+}
+
+// Stop stops a server, and returns when its directory is closed.
+func (c *Cluster) Stop(node int) {
+	c.servers[node].Shutdown()
+	c.servers[node].WaitForShutdown()
+}
+
+// Dir returns the directory of a server.
+func (c *Cluster) Dir(node int) string { return c.options[node].StoreDir }
+
+// Server returns a server, for what only tests of one server need.
+func (c *Cluster) Server(node int) *server.Server { return c.servers[node] }
+
+// Connect returns a connection to a server, which the caller closes.
+func (c *Cluster) Connect(node int) *nats.Conn {
+	c.t.Helper()
+	var nc *nats.Conn
+	c.Await("a server that takes clients", func() (ok bool) {
+		var err error
+		nc, err = nats.Connect("", nats.InProcessServer(c.servers[node]), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+		return err == nil
+	})
+	return nc
+}
+
+// Await waits for something that a busy machine may delay.
+func (c *Cluster) Await(what string, done func() bool) {
+	c.t.Helper()
+	for end := time.Now().Add(90 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			c.t.Fatalf("there is still not %s", what)
+		}
+	}
+}
+
+// Open opens a log, however long the servers take to agree on a leader.
+func (c *Cluster) Open(nc *nats.Conn, name string) *natslog.Log {
+	c.t.Helper()
+	var l *natslog.Log
+	var err error
+	c.Await("a stream", func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		l, err = natslog.Open(ctx, natslog.Config{Conn: nc, Name: name, AnswerWithin: 5 * time.Second})
+		return err == nil
+	})
+	return l
+}
+
+func (c *Cluster) stop() {
+	for _, s := range c.servers {
+		if s != nil {
+			s.Shutdown()
+			s.WaitForShutdown()
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package journal_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"trunkline/engine/journal"
+	"trunkline/engine/journal/memstore"
+	"trunkline/engine/journal/replicated"
+	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/engine/journal/replicated/natstest"
+)
+
+// TestReplicated runs the suite on a stream in memory that several nodes could share. The local
+// copies are in memory too.
+func TestReplicated(t *testing.T) {
+	for name, faults := range map[string]memstream.Faults{
+		"Whole": {},
+		"Lossy": {Lose: 3, LoseAnswer: 3, Double: 100, Delay: 100 * time.Microsecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runSuite(t, func(*testing.T) Place {
+				log, seed := memstream.New(), uint64(0)
+				return replicatedOn(func() (node, error) {
+					seed++
+					c := log.Client(seed, faults)
+					return node{c, c, c.Kill}, nil
+				})
+			})
+		})
+	}
+}
+
+// TestReplicatedOnCluster runs the suite on three servers on loopback that sync always. Each
+// program of the model takes it half a second, so there are few.
+func TestReplicatedOnCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the same on a stream in memory is in TestReplicated")
+	}
+	const programs = "rapid.checks"
+	all := flag.Lookup(programs).Value.String()
+	must(t, flag.Set(programs, "15"))
+	defer func() { must(t, flag.Set(programs, all)) }()
+	c := natstest.New(t)
+	admin := c.Connect(0)
+	defer admin.Close()
+	js, err := jetstream.New(admin)
+	must(t, err)
+	places, nc := 0, c.Connect(0)
+	defer func() { nc.Close() }()
+	runSuite(t, func(*testing.T) Place {
+		for _, old := range []string{fmt.Sprint("p", places), fmt.Sprintf("p%d_SNAP", places)} {
+			if err := js.DeleteStream(context.Background(), old); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+				t.Fatal(err)
+			}
+		}
+		places++
+		name := fmt.Sprint("p", places)
+		p := replicatedOn(func() (node, error) {
+			nc.Close() // of the store before
+			nc = c.Connect(places % 3)
+			l := c.Open(nc, name)
+			return node{l, l, nc.Close}, nil
+		})
+		p.Crowded = true
+		return p
+	})
+}
+
+// node is one node's way to a stream, and what ends it.
+type node struct {
+	replicated.Stream
+	replicated.Chunks
+	kill func()
+}
+
+// replicatedOn returns a place on a stream. The death of the process takes its connection with it;
+// a power loss takes what the local store has not synced as well.
+func replicatedOn(connect func() (node, error)) Place {
+	disk := memstore.New(memstore.Options{Seed: 4})
+	var now node
+	var open journal.Store
+	end := func(disk func()) {
+		now.kill()
+		disk()
+		_ = open.Close() // it asks no more
+	}
+	return Place{
+		Mode: journal.Always,
+		Open: func() (journal.Store, error) {
+			local, err := disk.Open()
+			if err != nil {
+				return nil, err
+			}
+			if now, err = connect(); err == nil {
+				open, err = replicated.Open(context.Background(), replicated.Config{Stream: now.Stream, Chunks: now.Chunks, Local: local})
+			}
+			if err != nil {
+				return nil, errors.Join(err, local.Close())
+			}
+			return open, nil
+		},
+		Crash: func() { end(disk.Crash) },
+		Kill:  func() { end(disk.Kill) },
+	}
+}
