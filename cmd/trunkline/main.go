@@ -112,6 +112,7 @@ func verbs() []*cobra.Command {
 		newSubCmd(),
 		newPubCmd(),
 		newStatusCmd(),
+		newClusterCmd(),
 		newTopCmd(),
 		newPingCmd(),
 		newConnectionsCmd(),

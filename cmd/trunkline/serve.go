@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
@@ -76,7 +78,23 @@ func runServe(cmd *cobra.Command, _ []string) error {
 	if c.Store.Mode != config.StoreMemory {
 		o.Recovered = spareProcessors
 	}
-	return withHint(app.Run(ctx, c, o))
+	err = app.Run(ctx, c, o)
+	if errors.Is(err, app.ErrOwnershipLost) && sockets == nil && ctx.Err() == nil {
+		return startAgain(log, err)
+	}
+	return withHint(err)
+}
+
+// startAgain replaces this process by a new one with the same command: what a node that has lost
+// its journal has in memory is of no use. One with sockets of a supervisor ends instead, and is
+// started by that.
+func startAgain(log *slog.Logger, why error) error {
+	log.Warn("starting again", "error", why)
+	self, err := os.Executable()
+	if err == nil {
+		err = syscall.Exec(self, os.Args, os.Environ())
+	}
+	return errors.Join(why, fmt.Errorf("cannot start again: %w", err))
 }
 
 // recoverTo returns what --recover-to-index gives up, 0 for nothing. It is no setting: what an

@@ -22,6 +22,7 @@ func handler(c Config) http.Handler {
 		mux.HandleFunc("/reload", c.reload)
 	}
 	c.addLatency(mux)
+	c.addCluster(mux)
 	if c.Overview != nil {
 		mux.HandleFunc("/overview", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, c.Overview()) })
 	}

@@ -42,6 +42,8 @@ type Config struct {
 	Recovery func() *Recovery
 	// Store returns the body of /store. It may take locks, and must return promptly.
 	Store func() Store
+	// Cluster returns the body of /cluster; nil: it is not found.
+	Cluster func() Cluster
 	// Reload returns the body of /reload.
 	Reload func() Reload
 	// Latencies, Connections and Slow return what /latency, /connections and /slowlog show; nil:

@@ -71,14 +71,13 @@ func TestView(t *testing.T) {
 	if _, ok := v.Owner(); ok || !v.Due(500, term, 0) || v.Due(500, term, 1) {
 		t.Error("one that has stopped is replaced at once")
 	}
-	v.Saw(one)
-	v.Forget(Beat{Node: "n0"})
-	if b, ok := v.Owner(); !ok || b != one {
-		t.Error("forgotten for another")
+	if v.Silent(700) != 200 {
+		t.Errorf("silent for %v", v.Silent(700))
 	}
-	v.Forget(one)
-	if _, ok := v.Owner(); ok {
-		t.Error("not forgotten")
+	v.Saw(Beat{Node: "n2", Addr: "b"})
+	v.Saw(Beat{Node: "n2", Addr: "b"})
+	if v.Changes() != 2 {
+		t.Errorf("%d changes", v.Changes())
 	}
 }
 

@@ -23,6 +23,7 @@ type View struct {
 	beat    Beat
 	known   bool
 	heard   int64 // when a block of the log came last
+	changes uint64
 	changed chan struct{}
 }
 
@@ -44,18 +45,26 @@ func (v *View) Saw(b Beat) {
 	if v.known && v.beat == b {
 		return
 	}
+	if b.Node != v.beat.Node {
+		v.changes++
+	}
 	v.beat, v.known = b, true
 	close(v.changed)
 	v.changed = make(chan struct{})
 }
 
-// Forget is called by one that has asked the owner and was refused.
-func (v *View) Forget(b Beat) {
+// Silent returns how long ago a block of the log came last.
+func (v *View) Silent(now int64) time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.beat == b {
-		v.known = false
-	}
+	return time.Duration(now - v.heard)
+}
+
+// Changes counts the owners that were seen one after the other.
+func (v *View) Changes() uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.changes
 }
 
 // Owner returns the owner, and false where none is known or it has stopped.

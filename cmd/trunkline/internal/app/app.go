@@ -79,6 +79,7 @@ type Options struct {
 	files     *stream.Files                            // of all connections; nil: they are not counted
 	certs     certificates
 	recorder  *obs.Recorder // of latencies; nil: they are not kept
+	cluster   *cluster      // nil: there are no other nodes
 }
 
 // server is one running instance.
@@ -105,9 +106,13 @@ type server struct {
 // error means that something could not be bound or read, or stopped by itself. Hint describes what
 // to do about those of the store.
 func Run(ctx context.Context, cfg *config.Config, o Options) error {
+	var err error
+	if o.cluster, err = openCluster(ctx, cfg, o.Logger); err != nil {
+		return err
+	}
 	s, err := bind(cfg, o)
 	if err != nil {
-		return err
+		return errors.Join(err, o.cluster.shutdown(ctx))
 	}
 	s.banner(o)
 	warnFiles(s.log, cfg)
@@ -125,14 +130,21 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	if o.Recovered != nil {
 		o.Recovered()
 	}
+	s.ownCluster()
 	s.kernel.serve(s.report)
 	s.web.serve(s.report)
 	s.tools.serve(s.report)
 	s.threads.serve(s.report)
-	s.exacta.serve(s.report)
+	if o.cluster == nil { // else it serves from the beginning: projects stay on their node
+		s.exacta.serve(s.report)
+	}
+	s.beat()
 	s.ready.Release(reasonStarting)
 	s.log.Info("serving", "settings", cfg.Summary())
-	err = s.run(ctx)
+	if err = s.run(ctx); errors.Is(err, ErrOwnershipLost) {
+		s.abandon()
+		return err
+	}
 	if drainErr := s.drain(); err == nil {
 		err = drainErr
 	}
@@ -155,6 +167,9 @@ func (s *server) run(ctx context.Context) error {
 			return s.lameDuck()
 		case err := <-s.failed:
 			s.log.Error("stopping", "error", err)
+			return err
+		case err := <-s.options.cluster.losses():
+			s.log.Error("another node may own the journal: stopping at once", "error", err)
 			return err
 		case <-s.options.Hangup:
 			s.reload()
@@ -201,6 +216,9 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if s.exacta, err = openProjects(&cfg.Exacta, o, reg); err != nil {
 		return nil, err
 	}
+	if err = o.cluster.register(reg); err != nil {
+		return nil, err
+	}
 	if err = s.registerLatency(reg, o.recorder); err != nil {
 		return nil, err
 	}
@@ -211,7 +229,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		Addr: cfg.Admin.ListenAddr, Listener: o.Sockets.take("admin.listen_addr", cfg.Admin.ListenAddr), InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
 		Live: s.kernel.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
 		Recovery: s.kernel.store.recovery, Store: func() ops.Store { return s.kernel.store.view(time.Now()) },
-		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor, Reload: s.lastReload,
+		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor, Reload: s.lastReload, Cluster: s.viewCluster(),
 		Overview: func() obs.Overview { return s.overview(o.recorder.Latencies(), time.Now()) },
 	}
 	if s.console, err = s.openConsole(&oc, o.Build.Version); err != nil {
@@ -296,6 +314,7 @@ func (s *server) report(err error) {
 
 // recover reads the store, if there is one.
 func (s *server) recover(ctx context.Context) error {
+	defer s.standBy()()
 	if err := s.kernel.recover(ctx, s.failed); err != nil {
 		return err
 	}
@@ -312,6 +331,7 @@ func (s *server) abort() {
 	s.threads.abort()
 	s.exacta.abort()
 	s.closeAdmin()
+	s.leaveCluster()
 }
 
 // closeAdmin lets the last answers finish. A scraper that holds its connection past the grace is
@@ -357,6 +377,7 @@ func (s *server) drain() error {
 	err := errors.Join(s.kernel.shutdown(ctx), <-webEnded)
 	err = errors.Join(err, othersErr, <-exactaEnded)
 	s.closeAdmin()
+	s.leaveCluster()
 	if err != nil {
 		return fmt.Errorf("cannot drain cleanly: %w", err)
 	}

@@ -115,6 +115,7 @@ func (e *endpoint) shutdown(ctx context.Context) error {
 	}
 	e.threads.engine.Close()
 	e.svc.Close()
+	e.options.cluster.release(e.svc.Store())
 	return errors.Join(err, e.store.Close(), e.threads.close())
 }
 

@@ -145,6 +145,7 @@ const interruptGrace = 2 * time.Second
 // interrupt ends a recovery because of cause; damage that it met meanwhile is not kept back.
 func (s *storage) interrupt(done <-chan error, cause error) error {
 	s.stopped.Store(true)
+	s.options.cluster.interrupt()
 	var err error
 	select {
 	case err = <-done:
@@ -183,7 +184,7 @@ func (s *storage) extender() func() {
 
 func (s *storage) report() {
 	v := s.recovery()
-	if v == nil {
+	if v == nil || s.options.cluster.follows() {
 		return
 	}
 	args := []any{"phase", v.Phase, "done", v.Done, "total", v.Total, "percent", v.Percent}

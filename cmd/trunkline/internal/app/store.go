@@ -75,7 +75,9 @@ func newStorage(c *config.Store, svc *ipc.Service, threads *threadState, o Optio
 		return nil, err
 	}
 	s := &storage{cfg: c, mode: mode, recoverTo: o.RecoverTo, svc: svc, threads: threads, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace, meter: newStorageMeter(o.recorder)}
-	if s.opener == nil {
+	if o.cluster != nil {
+		s.opener = o.cluster.openStore
+	} else if s.opener == nil {
 		s.opener = func(ec embedded.Config) (diskStore, error) { return embedded.Open(ec) }
 	}
 	return s, nil
@@ -95,7 +97,11 @@ func (s *storage) open() error {
 		return fmt.Errorf("cannot open store.dir = %q: %w", s.cfg.Dir, err)
 	}
 	w := &watched{diskStore: disk, stopped: &s.stopped}
-	log, err := journal.Open(w, journal.Config{
+	var kept journal.Store = w
+	if shared, ok := disk.(*sharedStore); ok {
+		kept = watchedShared{w, shared}
+	}
+	log, err := journal.Open(kept, journal.Config{
 		Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnWritten: s.written, OnFailure: s.fatal, Logger: s.logger,
 	})
 	if err != nil {
@@ -105,16 +111,18 @@ func (s *storage) open() error {
 	s.store.Store(w)
 	s.log.Store(log)
 	s.progress.opened(time.Now())
-	if err = s.threads.open(s.cfg.Dir, s.svc.Store().Barrier, s.options, s.fatal); err != nil {
+	if err = s.threads.open(s.rowsDir(), s.svc.Store().Barrier, s.options, s.fatal); err != nil {
 		_ = log.Close()
 		return err
 	}
 	rows := s.threads.db
 	full := func() bool { return disk.Full() || rows.Full() }
 	broken := func() bool { return disk.Broken() || rows.Broken() }
-	err = s.svc.Store().Recover(log, store.RecoverOptions{Full: full, Broken: broken, Progress: func(p store.RecoverProgress) {
-		s.progress.report(p, time.Now())
-	}})
+	ro := store.RecoverOptions{Full: full, Broken: broken, Progress: func(p store.RecoverProgress) { s.progress.report(p, time.Now()) }}
+	if c := s.options.cluster; c != nil {
+		ro.Beat, ro.Stale = c.beats, c.stale
+	}
+	err = s.svc.Store().Recover(log, ro)
 	if err != nil {
 		end := log.Appended()
 		_ = log.Close()
@@ -126,6 +134,14 @@ func (s *storage) open() error {
 	}
 	s.openCheckpoints()
 	return nil
+}
+
+// rowsDir is where the rows of agent threads are: nowhere in a cluster, whose journal has none.
+func (s *storage) rowsDir() string {
+	if s.options.cluster != nil {
+		return ""
+	}
+	return s.cfg.Dir
 }
 
 // serve makes every further failure end the process, and returns the failure that came before, if
@@ -150,6 +166,10 @@ func (s *storage) fatal(err error) {
 		if s.failure == nil {
 			s.failure = err
 		}
+		return
+	}
+	if c := s.options.cluster; c != nil {
+		c.lose(err)
 		return
 	}
 	s.logger.Error("the store failed, stopping at once", "error", err)

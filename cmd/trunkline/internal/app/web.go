@@ -19,15 +19,19 @@ import (
 	"trunkline/handlers/exchange"
 )
 
-const kindTLS = "tls"
+const (
+	kindTLS       = "tls"
+	kindForwarded = "forwarded" // by other nodes
+)
 
 // bound is one open listener.
 type bound struct {
 	ln   net.Listener
-	addr string      // as people write it: host:port with the real port, or unix:///path
-	kind string      // tcp, tls or unix
-	open bool        // reachable by every client, allowed by insecure_bind
-	tls  *tls.Config // nil without TLS
+	raw  net.Listener // below TLS
+	addr string       // as people write it: host:port with the real port, or unix:///path
+	kind string       // tcp, tls, unix or forwarded
+	open bool         // reachable by every client, allowed by insecure_bind
+	tls  *tls.Config  // nil without TLS
 }
 
 // listenAll opens the listeners of one section in order; the first that cannot be opened closes the
@@ -49,7 +53,7 @@ func listenAll(a *config.Access, o Options) (out []bound, err error) {
 				return nil, fmt.Errorf("cannot open %s: %w", a.AddrKey(), err)
 			}
 		}
-		b := bound{ln: ln, addr: ln.Addr().String(), kind: l.Kind(), open: l.Open}
+		b := bound{ln: ln, raw: ln, addr: ln.Addr().String(), kind: l.Kind(), open: l.Open}
 		if l.Network == "unix" {
 			b.addr = l.String()
 		}
@@ -66,7 +70,7 @@ func listenAll(a *config.Access, o Options) (out []bound, err error) {
 func serveLoops(tasks *sync.WaitGroup, loops *reactor.Server, bs []bound, report, died func(error)) {
 	for _, b := range bs {
 		serve := loops.Serve
-		if b.kind == kindTLS {
+		if b.kind == kindTLS || b.kind == kindForwarded {
 			serve = loops.ServeStreams
 		}
 		tasks.Go(func() { report(serve(b.ln)) })

@@ -1,0 +1,319 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/cluster/node"
+	"trunkline/engine/cluster/owner"
+	"trunkline/engine/cluster/peer"
+	"trunkline/engine/link"
+	"trunkline/engine/store"
+	"trunkline/engine/stream"
+)
+
+// cluster is what a server has to do with the other nodes of its cluster; nil where there are none.
+// All nodes listen. The one that owns the journal serves; the others follow the journal and forward
+// their clients to it, until one of them takes over.
+type cluster struct {
+	cfg    *config.Cluster
+	id     string
+	ids    []string // of all nodes, sorted; none where they are not known
+	term   time.Duration
+	member *node.Node
+	peers  *peer.Server
+	dial   peer.Config
+	addr   string // for other nodes
+	view   *owner.View
+	log    *slog.Logger
+
+	forwards *peer.Forwarder
+	tasks    sync.WaitGroup // listeners of clients and of peers
+	owns     atomic.Bool
+	leaving  atomic.Bool // the node does not take over any more
+	lost     chan error
+	shared   atomic.Pointer[sharedStore]
+	closed   context.Context
+	close    context.CancelFunc
+	stopBeat func()
+}
+
+// ErrOwnershipLost means that another node owns the journal by now, or may. What this process has
+// in memory may be wrong: it has stopped answering, and starts again.
+var ErrOwnershipLost = errors.New("this node does not own the journal any more")
+
+// openCluster joins the other nodes; nil where cluster.mode is off.
+func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *cluster, err error) {
+	l := &cfg.Cluster
+	if !l.On() {
+		return nil, nil
+	}
+	c := &cluster{cfg: l, term: l.Lease, log: log, lost: make(chan error, 1), view: owner.NewView(link.Mono()), stopBeat: func() {}}
+	c.closed, c.close = context.WithCancel(context.Background())
+	if c.id, err = l.ID(); err != nil {
+		return nil, err
+	}
+	if err = c.join(ctx, cfg); err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", l.PeerAddr)
+	if err == nil {
+		if c.peers, err = peer.NewServer(ln, c.dial); err != nil {
+			_ = ln.Close()
+		}
+	}
+	if err != nil {
+		_ = c.member.Close(ctx)
+		return nil, fmt.Errorf("cannot open cluster.peer_addr: %w", err)
+	}
+	c.addr = cmpAddr(l.AdvertiseAddr, ln.Addr().String())
+	c.forwards = peer.NewForwarder(peer.ForwardConfig{Owner: c.reach, Name: stream.RemoteName, Allow: stream.PeerAllowed, Hold: c.term + forwardHold})
+	c.tasks.Go(func() {
+		if err := c.peers.Serve(); err != nil {
+			c.lose(err)
+		}
+	})
+	return c, nil
+}
+
+// forwardHold is how much longer than a lease a client waits for an owner.
+const forwardHold = 10 * time.Second
+
+func cmpAddr(set, bound string) string {
+	if set != "" {
+		return set
+	}
+	return bound
+}
+
+// join starts the server of this node, or connects to those of the operator.
+func (c *cluster) join(ctx context.Context, cfg *config.Config) error {
+	n, err := cfg.ClusterNode()
+	if err != nil {
+		return err
+	}
+	c.dial = peer.Config{Cluster: c.cfg.Name, Node: c.id, Secret: peerSecret(c.cfg.Name, n.Secret), Logger: c.log}
+	if n.TLS != nil {
+		c.dial.ServerTLS = n.TLS
+		c.dial.ClientTLS = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: n.TLS.Certificates, RootCAs: n.TLS.RootCAs}
+	}
+	if c.cfg.Mode == config.ClusterEmbedded {
+		n.Logger = c.log
+		for _, r := range n.Routes {
+			c.ids = append(c.ids, r.Node)
+		}
+		slices.Sort(c.ids)
+		c.member, err = node.Start(ctx, n)
+		return err
+	}
+	servers, err := cfg.ClusterServers(c.log)
+	if err == nil {
+		c.member, err = node.Connect(ctx, servers)
+	}
+	return err
+}
+
+// peerSecret returns the secret of connections between nodes. Without one in the settings they are
+// on loopback, where any local process may be a client as well.
+func peerSecret(name, secret string) []byte {
+	if secret != "" {
+		return []byte(secret)
+	}
+	sum := sha256.Sum256([]byte("trunkline cluster " + name))
+	return sum[:]
+}
+
+// reach connects to the owner of the journal in the name of a client.
+func (c *cluster) reach(ctx context.Context, service, client string) (net.Conn, error) {
+	for {
+		b, err := c.view.Await(ctx)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := peer.Dial(ctx, b.Addr, &c.dial, service, client)
+		if err == nil {
+			return conn, nil
+		}
+		if r := peer.Refusal(0); errors.As(err, &r) && r != peer.NotOwner {
+			c.log.Warn("the owner does not take what is forwarded", "node", b.Node, "service", service, "err", err)
+			return nil, err
+		}
+		select { // the owner has ended, or another one is about to be
+		case <-time.After(c.term / owner.BeatShare):
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+// rank is the place of this node among those that may take over.
+func (c *cluster) rank() int {
+	last, _ := c.view.Owner()
+	if c.ids == nil {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(c.id))
+		return int(h.Sum32() % unknownRanks)
+	}
+	r := 0
+	for _, id := range c.ids {
+		if id == c.id {
+			break
+		}
+		if id != last.Node {
+			r++
+		}
+	}
+	return r
+}
+
+// unknownRanks is how many places nodes have that do not know each other.
+const unknownRanks = 3
+
+// turnChecks is how often in a term a standby looks whether it may take over.
+const turnChecks = 20
+
+// turn returns a channel that is closed when this node is to take over.
+func (c *cluster) turn() <-chan struct{} {
+	turn := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(max(c.term/turnChecks, time.Millisecond))
+		defer tick.Stop()
+		for {
+			select {
+			case <-c.closed.Done():
+				return
+			case <-tick.C:
+			}
+			if !c.leaving.Load() && c.view.Due(link.Mono(), c.term, c.rank()) && c.able() {
+				close(turn)
+				return
+			}
+		}
+	}()
+	return turn
+}
+
+// able reports whether this node reaches a majority: one that does not cannot take over.
+func (c *cluster) able() bool {
+	ctx, cancel := context.WithTimeout(c.closed, c.term)
+	defer cancel()
+	h := c.member.Health(ctx)
+	return h.Connected && (h.Quorum || c.cfg.Mode == config.ClusterNATS)
+}
+
+// beats takes what the owner has written.
+func (c *cluster) beats(rec []byte) error {
+	b, err := owner.Decode(rec)
+	if err == nil {
+		c.view.Saw(b)
+	}
+	return err
+}
+
+// stale reports whether another node may own the journal by now.
+func (c *cluster) stale() bool {
+	return owner.Lapsed(link.Mono(), int64(c.shared.Load().Confirmed()), c.term)
+}
+
+// own begins the work of an owner: it shows the others that it is there. The listeners of the node
+// are its own from now on.
+func (c *cluster) own(st *store.Store) {
+	b := owner.Beat{Node: c.id, Addr: c.addr}
+	rec, err := b.Encode()
+	if err != nil {
+		c.lose(err)
+		return
+	}
+	c.owns.Store(true)
+	c.view.Saw(b)
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(max(c.term/owner.BeatShare, time.Millisecond))
+		defer tick.Stop()
+		for {
+			st.Beat(rec)
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	c.stopBeat = sync.OnceFunc(func() {
+		close(stop)
+		<-done
+	})
+	c.log.Info("this node owns the journal", "node", c.id, "fence", c.shared.Load().Fence())
+}
+
+// release lets another node take over at once, as nothing is answered here any more. The journal
+// is still open.
+func (c *cluster) release(st *store.Store) {
+	if c == nil || !c.owns.Load() {
+		return
+	}
+	c.stopBeat()
+	b := owner.Beat{Node: c.id, Addr: c.addr, Released: true}
+	if rec, err := b.Encode(); err == nil {
+		st.Beat(rec)
+	}
+}
+
+// lose has the server stop answering at once.
+func (c *cluster) lose(err error) {
+	select {
+	case c.lost <- fmt.Errorf("%w: %w", ErrOwnershipLost, err):
+	default:
+	}
+}
+
+// follows reports whether another node serves what this one follows.
+func (c *cluster) follows() bool {
+	if c == nil {
+		return false
+	}
+	_, known := c.view.Owner()
+	return known && !c.owns.Load()
+}
+
+// losses delivers why the node must not answer any more.
+func (c *cluster) losses() <-chan error {
+	if c == nil {
+		return nil
+	}
+	return c.lost
+}
+
+// interrupt ends the wait for this node's turn.
+func (c *cluster) interrupt() {
+	if c == nil {
+		return
+	}
+	c.leaving.Store(true)
+	c.close()
+}
+
+// shutdown leaves the cluster. The journal is closed.
+func (c *cluster) shutdown(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
+	c.interrupt()
+	c.stopBeat()
+	c.forwards.Close()
+	err := errors.Join(c.peers.Close(), c.member.Close(ctx))
+	c.tasks.Wait()
+	return err
+}
