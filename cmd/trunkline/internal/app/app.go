@@ -179,6 +179,9 @@ func (s *server) run(ctx context.Context) error {
 
 // bind opens every listener or none.
 func bind(cfg *config.Config, o Options) (_ *server, err error) {
+	if cfg.Cluster.On() {
+		return nil, fmt.Errorf("cannot serve with cluster.mode = %q: this version keeps its journal on one node; set cluster.mode=off", cfg.Cluster.Mode)
+	}
 	reg, err := obs.NewRegistry(o.Build)
 	if err != nil {
 		return nil, err

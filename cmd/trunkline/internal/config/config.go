@@ -35,6 +35,7 @@ type Config struct {
 	Admin    Admin
 	Store    Store
 	Log      Log
+	Cluster  Cluster
 
 	origins   map[string]Origin
 	strangers []string // variables of the environment that look like settings and are none
@@ -191,6 +192,7 @@ func (c *Config) Summary() string {
 func (c *Config) validate() problems {
 	var p problems
 	p = append(p, c.checkStore()...)
+	p = append(p, c.checkCluster()...)
 	if k := &c.Kernel; k.DefaultQueryTimeout > k.MaxQueryTimeout {
 		p = append(p, fmt.Sprintf("cannot use kernel.default_query_timeout_ms = %d: it is above kernel.max_query_timeout_ms = %d",
 			k.DefaultQueryTimeout.Milliseconds(), k.MaxQueryTimeout.Milliseconds()))

@@ -224,7 +224,26 @@ func TestDefaults(t *testing.T) {
 	f("store.backup_dir", "")
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 160; got != want {
+	f("cluster.mode", "off")
+	f("cluster.name", "")
+	f("cluster.node", "")
+	f("cluster.listen_addr", "127.0.0.1:50070")
+	f("cluster.routes", "")
+	f("cluster.secret_file", "")
+	f("cluster.tls_cert_file", "")
+	f("cluster.tls_key_file", "")
+	f("cluster.tls_ca_file", "")
+	f("cluster.dir", "")
+	f("cluster.replicas", 3)
+	f("cluster.partitions", 3)
+	f("cluster.lease_ms", 1000)
+	f("cluster.election_timeout_ms", 0)
+	f("cluster.join_timeout_secs", 60)
+	f("cluster.nats_url", "")
+	f("cluster.nats_creds_file", "")
+	f("cluster.nats_system_creds_file", "")
+	f("cluster.nats_accept_lazy_sync", false)
+	if got, want := len(c.Rows()), 179; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }

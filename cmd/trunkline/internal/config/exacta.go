@@ -234,6 +234,10 @@ func (e *Exacta) Token() (string, error) {
 // secretIn reads the secret in the file of a setting, "" if it names none. White space around the
 // secret does not count.
 func secretIn(key, file string, least int) (string, error) {
+	return secretOf(key, file, least, exacta.MaxToken)
+}
+
+func secretOf(key, file string, least, most int) (string, error) {
 	if file == "" {
 		return "", nil
 	}
@@ -242,8 +246,8 @@ func secretIn(key, file string, least int) (string, error) {
 		return "", fmt.Errorf("cannot read %s: %w", key, err)
 	}
 	text = bytes.TrimSpace(text)
-	if len(text) < least || len(text) > exacta.MaxToken {
-		return "", fmt.Errorf("cannot use %s %s: a token of %d to %d bytes is expected", key, file, least, exacta.MaxToken)
+	if len(text) < least || len(text) > most {
+		return "", fmt.Errorf("cannot use %s %s: a token of %d to %d bytes is expected", key, file, least, most)
 	}
 	return string(text), nil
 }

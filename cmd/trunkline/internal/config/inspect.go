@@ -52,6 +52,7 @@ func (c *Config) inspect(now time.Time) []Finding {
 		in.certificate(a)
 	}
 	in.tokens()
+	in.cluster()
 	in.directories()
 	in.addresses()
 	return in.found
@@ -104,6 +105,22 @@ func (in *inspection) tokens() {
 		return
 	}
 	v.Close()
+}
+
+// cluster reads what a node proves itself with.
+func (in *inspection) cluster() {
+	l := &in.c.Cluster
+	switch l.Mode {
+	case ClusterEmbedded:
+		in.certificate(l.access())
+		n, err := in.c.ClusterNode()
+		in.wrong("cluster", err)
+		in.wrong("cluster.dir", named("cluster.dir", n.Dir, canMake(n.Dir)))
+		in.address(keyClusterListen, l.ListenAddr)
+	case ClusterNATS:
+		_, err := in.c.ClusterServers(nil)
+		in.wrong("cluster", err)
+	}
 }
 
 func (in *inspection) directories() {

@@ -31,6 +31,7 @@ type Access struct {
 	InsecureBind    bool
 
 	addr string // the name of its setting, if it is not listen_addr
+	ca   string // the name of its setting, if it is not tls_client_ca_file
 }
 
 // AddrKey returns the whole name of the setting with the addresses.
@@ -130,7 +131,7 @@ func (a *Access) missingTLS() []string {
 	for _, s := range []struct{ name, v string }{
 		{"tls_cert_file", a.TLSCertFile},
 		{"tls_key_file", a.TLSKeyFile},
-		{"tls_client_ca_file", a.TLSClientCAFile},
+		{a.caName(), a.TLSClientCAFile},
 	} {
 		if s.v == "" {
 			m = append(m, a.Key(s.name))
@@ -166,7 +167,7 @@ func (a *Access) checkTLS() problems {
 	case a.TLSCertFile == "" && a.TLSKeyFile != "":
 		return problems{"cannot use " + key + ": " + notSet([]string{cert})}
 	case a.TLSClientCAFile != "" && !a.hasTLS():
-		return problems{"cannot use " + a.Key("tls_client_ca_file") + ": " + notSet([]string{cert, key})}
+		return problems{"cannot use " + a.Key(a.caName()) + ": " + notSet([]string{cert, key})}
 	}
 	return nil
 }
@@ -186,16 +187,26 @@ func (a *Access) TLS() (*tls.Config, error) {
 	if a.TLSClientCAFile == "" {
 		return c, nil
 	}
-	pem, err := os.ReadFile(a.TLSClientCAFile)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", a.Key("tls_client_ca_file"), err)
-	}
-	c.ClientCAs = x509.NewCertPool()
-	if !c.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("cannot use %s %s: no certificate in it", a.Key("tls_client_ca_file"), a.TLSClientCAFile)
+	if c.ClientCAs, err = a.authorities(); err != nil {
+		return nil, err
 	}
 	c.ClientAuth = tls.RequireAndVerifyClientCert
 	return c, nil
+}
+
+func (a *Access) caName() string { return cmp.Or(a.ca, "tls_client_ca_file") }
+
+// authorities reads tls_client_ca_file.
+func (a *Access) authorities() (*x509.CertPool, error) {
+	pem, err := os.ReadFile(a.TLSClientCAFile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", a.Key(a.caName()), err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("cannot use %s %s: no certificate in it", a.Key(a.caName()), a.TLSClientCAFile)
+	}
+	return pool, nil
 }
 
 // CheckTimes returns why the server certificate of a loaded configuration is not valid at now, nil

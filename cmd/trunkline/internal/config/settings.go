@@ -62,7 +62,8 @@ var table = slices.Concat(
 		help: "addresses of projects over lines, comma separated: host:port or unix:///path; empty switches them off"},
 		"TCP listeners of lines and WebSocket into", "; exacta.auth_token_file must be set all the same"),
 	exactaSettings,
-	otherSettings)
+	otherSettings,
+	clusterSettings)
 
 // accessSettings returns the rows of a section's Access. listen is the one of its listen_addr.
 // What the key does to the listeners and what else insecure_bind needs differ between the sections.

@@ -91,6 +91,7 @@ func checks() []check {
 		{"tls.clients", eachTLS(tlsClients)},
 		{"threads.keys", threadKeys},
 		{"exacta.secrets", projectSecrets},
+		{"cluster", clusterNodes},
 		{"cgroup.cpu", cgroupCPU},
 		{"cgroup.memory", cgroupMemory},
 		{"memory.huge_pages", hugePages},

@@ -1,0 +1,35 @@
+// Package node joins this process to the servers that replicate its journal, and hands out the
+// connection to them.
+//
+// There are two ways to have such servers:
+//
+//	Start    the process is one of them: it runs a NATS server of its own, in memory connected
+//	         to it, on the network connected to those of the other nodes alone
+//	Connect  the servers are the operator's, reached by URL
+//
+// # The server of a node
+//
+// It acknowledges a write after a sync of its disk (a majority of nodes each), listens for other
+// nodes and for nothing else, and takes no signal: the process stops it by Close, which first hands
+// its leaderships to other nodes.
+//
+// Three things of it are not options of the library; each depends on the pinned version, which the
+// package does not build without (version.go):
+//
+//	timers.go    the time after which followers elect another leader
+//	listener.go  a listener for clients that has no address
+//	status.go    the library's name of the group that all nodes are in
+//
+// # Who may be a node
+//
+// All nodes have one list of routes: the id and address of each. Before a node starts it asks the
+// address of each other one who answers there. It refuses to start if that is a node with its own
+// id, with another id than the list has, or of another cluster: ids name the voters of every
+// election, and two voters with one name are two votes for one disk.
+//
+//	directory/
+//	  trunkline-cluster.json   cluster, node and partitions: fixed when the directory is made
+//	  jetstream/               files of the server
+//
+// A lock on that file keeps a second process out.
+package node

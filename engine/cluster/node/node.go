@@ -1,0 +1,94 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Policy of the connection to a server. A request that a lost connection leaves open fails at once:
+// what a client library would send again later must not meet another owner of the journal.
+const (
+	reconnectWait   = 250 * time.Millisecond
+	pingInterval    = 5 * time.Second
+	pingsOut        = 2
+	connectTimeout  = 5 * time.Second
+	requestTimeout  = 5 * time.Second
+	recentProblem   = 30 * time.Second // how long the latest error counts as the reason of a lack
+	pollWhileJoins  = 50 * time.Millisecond
+	noReconnectData = -1 // bytes of messages kept while there is no connection: none
+)
+
+// Node is the membership of this process in a cluster. Its methods may be called by several
+// goroutines.
+type Node struct {
+	conn   *nats.Conn
+	js     jetstream.JetStream
+	server membership
+}
+
+// membership is what differs between a server of this process and those of an operator.
+type membership interface {
+	// health fills in what is known beside the connection.
+	health(ctx context.Context, h *Health)
+	// agree returns why the nodes that are seen cannot work together.
+	agree(ctx context.Context) error
+	// stop ends what the membership started, at the end of ctx without regard to others.
+	stop(ctx context.Context) error
+}
+
+// JetStream returns the streams of the cluster, over a connection that lives until Close.
+// Publishers set jetstream.WithRetryAttempts(0): the connection does not send again by itself.
+func (n *Node) JetStream() jetstream.JetStream { return n.js }
+
+// AwaitQuorum returns once a majority of the nodes has elected a leader that this one follows, and
+// nil; or an error that describes what is missing when ctx ends, and at once if the nodes can never
+// work together.
+func (n *Node) AwaitQuorum(ctx context.Context) error {
+	tick := time.NewTicker(pollWhileJoins)
+	defer tick.Stop()
+	for {
+		h := n.Health(ctx)
+		if h.Quorum && h.Current {
+			return n.server.agree(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("cannot join cluster %q: %s: %w", h.Cluster, h.lack(), ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// Close leaves the cluster: the connection ends, and a server of this process hands its leaderships
+// to others and stops, at the end of ctx without waiting for them. The journal is closed before. A
+// second Close does nothing.
+func (n *Node) Close(ctx context.Context) error {
+	n.conn.Close()
+	if err := n.server.stop(ctx); err != nil {
+		return fmt.Errorf("cannot leave the cluster in order: %w", err)
+	}
+	return nil
+}
+
+// open makes the handle of streams over conn, which it closes if there is an error.
+func open(conn *nats.Conn, m membership) (*Node, error) {
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(requestTimeout))
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return &Node{conn: conn, js: js, server: m}, nil
+}
+
+// policy returns the options that every connection has.
+func policy(name string) []nats.Option {
+	return []nats.Option{
+		nats.Name("trunkline " + name), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
+		nats.ReconnectBufSize(noReconnectData), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pingsOut),
+		nats.Timeout(connectTimeout),
+	}
+}
