@@ -80,7 +80,8 @@ type Stream interface {
 	// returns the outcome, or after some time that it is not known. It is called once at most.
 	Append(a *Append) (wait func() Outcome)
 	// Read calls f with the messages of a range in order. The caller checks that none is missing.
-	// It stops at the first error of f and returns it as it is.
+	// It stops at the first error of f and returns it as it is. A single message is read from the
+	// node that leads, a longer range from any.
 	Read(ctx context.Context, from, to uint64, f func(m *Message) error) error
 	// Purge forgets the messages below a sequence. Sequences go on as before.
 	Purge(ctx context.Context, below uint64) error
