@@ -34,7 +34,7 @@
 // all that is still true of those before it, so only the last one counts. Integers are
 // little-endian:
 //
-//	version u8 = 1, 0 u8, cuts u16, snapshots u32
+//	version u8 = 1, 0 u8, cuts u16, snapshots u32, highest number of a snapshot ever u64
 //	cuts      { sequence u64, first index u64 }
 //	snapshots { number u64, sum u64, chunks u32, bytes of set u16, bytes of meta u16, set, meta }
 //	CRC32C of all before, u32

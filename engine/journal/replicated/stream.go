@@ -113,6 +113,10 @@ var (
 	ErrUnknown = errors.New("it is not known whether the last blocks are stored")
 	// ErrNotStored is in the Outcome of a message that was refused.
 	ErrNotStored = errors.New("the stream has refused the message")
+	// ErrBehind means that the stream knows of no snapshot as new as one that this node has a copy
+	// of: it was made anew or has lost its end, or the server that answers is behind the others.
+	// Nothing is appended to it.
+	ErrBehind = errors.New("the stream is behind what this node has seen of it")
 	// ErrRebuild means that a standby cannot go on from where it is: what it has applied was cut,
 	// or what it needs next was purged. It starts again from a snapshot.
 	ErrRebuild = errors.New("cannot follow the journal from here: start again from the newest snapshot")
