@@ -249,8 +249,8 @@ func (s *Store) DropSnapshot(g uint64) error {
 	return nil
 }
 
-// notBehind compares the copies of this node with the snapshots of the stream: a copy is made of one
-// that counts, and numbers rise.
+// notBehind compares the copies of this node with the snapshots of the stream: a copy is made of
+// one that counts, and numbers rise.
 func (s *Store) notBehind() error {
 	list, err := s.cfg.Local.ListSnapshots()
 	if err != nil {

@@ -72,7 +72,8 @@ func takeOver(t *testing.T, c *natstest.Cluster, claim func() (*journal.Log, map
 	return j, state
 }
 
-// TestConcurrentClaimsOnCluster: of eight nodes that have seen the same end, one takes the log over.
+// TestConcurrentClaimsOnCluster: of eight nodes that have seen the same end, one takes the log
+// over.
 func TestConcurrentClaimsOnCluster(t *testing.T) {
 	c := natstest.New(t)
 	var stores []*replicated.Store

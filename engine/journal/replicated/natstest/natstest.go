@@ -96,8 +96,8 @@ func (c *Cluster) Blocks(node int, stream string) []string {
 	return files
 }
 
-// Leader returns the server that leads a stream, -1 for none.
-func (c *Cluster) Leader(stream string) int {
+// leader returns the server that leads a stream, -1 for none.
+func (c *Cluster) leader(stream string) int {
 	for i, s := range c.servers {
 		if s != nil && s.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
 			return i
@@ -111,7 +111,7 @@ func (c *Cluster) Lead(nc *nats.Conn, stream string, node int) {
 	c.t.Helper()
 	ask := fmt.Appendf(nil, `{"placement":{"preferred":%q}}`, c.options[node].ServerName)
 	c.Await("the leader that was asked for", func() bool {
-		if c.Leader(stream) == node {
+		if c.leader(stream) == node {
 			return true
 		}
 		_, _ = nc.Request("$JS.API.STREAM.LEADER.STEPDOWN."+stream, ask, time.Second) // it is asked again
