@@ -29,6 +29,9 @@ type BlockView struct {
 	Claim bool
 	// Bytes is the length of the whole block.
 	Bytes int
+	// Hash stands for the log up to the end of the block: two logs that hold the same blocks have
+	// the same.
+	Hash uint64
 
 	b block
 }
@@ -117,7 +120,7 @@ func (w *inspection) next(first Index, b []byte) error {
 // take goes on behind a good block of some bytes.
 func (w *inspection) take(d *block, bytes int) {
 	w.prev, w.chain, w.known, w.want = d.header, d.chain, true, d.last()+1
-	w.shown = BlockView{First: d.first, Last: d.last(), Epoch: d.epoch, Time: d.time, Claim: d.kind == kindClaim, Bytes: bytes, b: *d}
+	w.shown = BlockView{First: d.first, Last: d.last(), Epoch: d.epoch, Time: d.time, Claim: d.kind == kindClaim, Bytes: bytes, Hash: d.chain, b: *d}
 }
 
 // lose begins a damage, unless one is open: what follows then belongs to it.

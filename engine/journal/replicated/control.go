@@ -23,7 +23,7 @@ const (
 // The parts of a control message, in bytes. The picture is in doc.go.
 const (
 	controlVersion = 1
-	controlHeader  = 8
+	controlHeader  = 16
 	cutBytes       = 16
 	entryBytes     = 24
 	sumBytes       = 4
@@ -32,6 +32,7 @@ const (
 // roster is what a control message holds.
 type roster struct {
 	at    uint64 // its sequence, 0 for none
+	last  uint64 // the highest number of a snapshot that ever counted
 	cuts  []cut  // oldest first
 	snaps []entry
 }
@@ -56,6 +57,7 @@ func (r *roster) encode() []byte {
 	b := append(make([]byte, 0, 512), controlVersion, 0)
 	b = le.AppendUint16(b, uint16(len(r.cuts)))
 	b = le.AppendUint32(b, uint32(len(r.snaps)))
+	b = le.AppendUint64(b, r.last)
 	for _, c := range r.cuts {
 		b = le.AppendUint64(le.AppendUint64(b, c.seq), c.from)
 	}
@@ -87,7 +89,7 @@ func decodeRoster(b []byte) (roster, error) {
 	if b[1] != 0 || cuts > maxCuts || snaps > maxSnapshots || len(rest) < cuts*cutBytes {
 		return roster{}, fmt.Errorf("%w: its parts do not fit", errControl)
 	}
-	var r roster
+	r := roster{last: le.Uint64(b[8:])}
 	for ; cuts > 0; cuts-- {
 		r.cuts = append(r.cuts, cut{seq: le.Uint64(rest), from: le.Uint64(rest[8:])})
 		rest = rest[cutBytes:]
@@ -124,6 +126,9 @@ func decodeEntry(b []byte) (e entry, n int) {
 
 // rises reports whether cuts and snapshots are in order.
 func (r *roster) rises() bool {
+	if n := len(r.snaps); n > 0 && r.snaps[n-1].number > r.last {
+		return false
+	}
 	return slices.IsSortedFunc(r.cuts, func(a, b cut) int { return order(a.seq, b.seq) }) &&
 		slices.IsSortedFunc(r.snaps, func(a, b entry) int { return order(a.number, b.number) })
 }
@@ -185,7 +190,7 @@ func (s *Store) change(first journal.Index, cuts bool, change func(r *roster, af
 	var next roster
 	f, err := s.send(func(after uint64) (Message, error) {
 		s.seen.Lock()
-		next = roster{cuts: slices.Clone(s.seen.cuts), snaps: slices.Clone(s.seen.snaps)}
+		next = roster{last: s.seen.last, cuts: slices.Clone(s.seen.cuts), snaps: slices.Clone(s.seen.snaps)}
 		s.seen.Unlock()
 		if err := change(&next, after); err != nil {
 			return Message{}, err

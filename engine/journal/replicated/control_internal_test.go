@@ -12,7 +12,7 @@ import (
 
 // widest returns a control message at its limits.
 func widest() roster {
-	var r roster
+	r := roster{last: maxSnapshots - 1}
 	for i := range uint64(maxCuts) {
 		r.cuts = append(r.cuts, cut{seq: i + 1, from: 1000 - i})
 	}
@@ -27,7 +27,7 @@ func widest() roster {
 func TestControl(t *testing.T) {
 	for name, r := range map[string]roster{
 		"empty": {}, "widest": widest(),
-		"one": {cuts: []cut{{seq: 9, from: 4}}, snaps: []entry{{number: 3, set: "3-x", meta: []byte{}}}},
+		"one": {last: 5, cuts: []cut{{seq: 9, from: 4}}, snaps: []entry{{number: 3, set: "3-x", meta: []byte{}}}},
 	} {
 		got, err := decodeRoster(r.encode())
 		if err != nil || !reflect.DeepEqual(got, r) {
@@ -35,14 +35,18 @@ func TestControl(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(r *roster){
-		"cuts":          func(r *roster) { r.cuts = append(r.cuts, cut{seq: 5000}) },
-		"snapshots":     func(r *roster) { r.snaps = append(r.snaps, entry{number: 99, set: "x"}) },
-		"name of a set": func(r *roster) { r.snaps[0].set += "x" },
-		"meta":          func(r *roster) { r.snaps[0].meta = append(r.snaps[0].meta, 0) },
-		"no set":        func(r *roster) { r.snaps[0].set = "" },
-		"cut twice":     func(r *roster) { r.cuts[1].seq = r.cuts[0].seq },
-		"number twice":  func(r *roster) { r.snaps[1].number = r.snaps[0].number },
-		"numbers fall":  func(r *roster) { r.snaps[0], r.snaps[1] = r.snaps[1], r.snaps[0] },
+		"cuts": func(r *roster) { r.cuts = append(r.cuts, cut{seq: 5000}) },
+		"snapshots": func(r *roster) {
+			r.snaps = append(r.snaps, entry{number: maxSnapshots, set: "x"})
+			r.last = maxSnapshots
+		},
+		"name of a set":  func(r *roster) { r.snaps[0].set += "x" },
+		"meta":           func(r *roster) { r.snaps[0].meta = append(r.snaps[0].meta, 0) },
+		"highest number": func(r *roster) { r.last-- },
+		"no set":         func(r *roster) { r.snaps[0].set = "" },
+		"cut twice":      func(r *roster) { r.cuts[1].seq = r.cuts[0].seq },
+		"number twice":   func(r *roster) { r.snaps[1].number = r.snaps[0].number },
+		"numbers fall":   func(r *roster) { r.snaps[0], r.snaps[1] = r.snaps[1], r.snaps[0] },
 	} {
 		r := widest()
 		change(&r)

@@ -16,6 +16,7 @@ type follower struct {
 	quit  context.CancelFunc
 	done  chan error
 	state map[journal.Index]string
+	hash  uint64 // of all
 }
 
 func follow(n *member, after journal.Index) *follower {
@@ -23,6 +24,7 @@ func follow(n *member, after journal.Index) *follower {
 	f := &follower{quit: quit, done: make(chan error, 1), state: make(map[journal.Index]string)}
 	go func() {
 		f.done <- n.store.Follow(ctx, 0, journal.Always, after, func(b *journal.BlockView) error {
+			f.hash = b.Hash
 			return b.Records(after, func(i journal.Index, rec []byte) error { f.state[i] = string(rec); return nil })
 		})
 	}()
@@ -64,8 +66,8 @@ func TestFollow(t *testing.T) {
 				t.Fatalf("record %d is %q and %q, want %q", i, all.state[i], some.state[i], rec)
 			}
 		}
-		if len(all.state) != 200 || len(some.state) != 200-49 {
-			t.Fatalf("%d and %d records", len(all.state), len(some.state))
+		if len(all.state) != 200 || len(some.state) != 200-49 || all.hash != some.hash || all.hash == 0 {
+			t.Fatalf("%d and %d records, hashes %x and %x", len(all.state), len(some.state), all.hash, some.hash)
 		}
 		must(t, c.store.Refresh(context.Background()))
 		must(t, c.store.WriteBlock(203, []byte("the standby takes over")))

@@ -34,7 +34,7 @@
 // all that is still true of those before it, so only the last one counts. Integers are
 // little-endian:
 //
-//	version u8 = 1, 0 u8, cuts u16, snapshots u32
+//	version u8 = 1, 0 u8, cuts u16, snapshots u32, highest number of a snapshot ever u64
 //	cuts      { sequence u64, first index u64 }
 //	snapshots { number u64, sum u64, chunks u32, bytes of set u16, bytes of meta u16, set, meta }
 //	CRC32C of all before, u32
@@ -53,6 +53,7 @@
 // # Damage
 //
 // A replica can lose messages without an error of its own. A stream with deleted messages is not
-// opened. Replay and Follow know which sequence is next and where the stream ends, and check every
-// block against the one before it. What does not follow is a *journal.DamageError and is not shown.
+// opened. Replay and Follow know which sequence is next and where the stream ends. What is missing
+// on the replica that shows it is asked for from the leader. Every block is checked against the one
+// before it. What does not follow is a *journal.DamageError and is not shown.
 package replicated

@@ -11,8 +11,12 @@ import (
 // are stored and those that will be, until ctx ends or f returns an error, which it returns. A
 // block is lent until f returns. Where the log cannot be followed from there any more it returns
 // ErrRebuild; what does not follow is a *journal.DamageError. It is for a standby. One that then
-// takes the log over calls Refresh, opens a Log and replays after the last index it has seen.
+// takes the log over calls Refresh, opens a Log and replays after the last index it has seen. An
+// error of the connection ends it too; it may be called again from there. Close ends it.
 func (s *Store) Follow(ctx context.Context, partition uint32, mode journal.Mode, after journal.Index, f func(b *journal.BlockView) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
 	cuts := s.cuts()
 	at, err := s.locate(after, s.stored.Load(), cuts)
 	if err != nil {
@@ -22,12 +26,11 @@ func (s *Store) Follow(ctx context.Context, partition uint32, mode journal.Mode,
 	return s.read(ctx, at, Forever, func(m *Message) error {
 		switch {
 		case m.Kind == KindControl:
-			last, _ := chain.Last()
-			return s.followControl(m, max(last, after))
+			return s.followControl(m, max(chain.Last(), after))
 		case m.Kind != KindBlock || hidden(cuts, m):
 			return nil
 		}
-		if last, _ := chain.Last(); at > 1 && last < after && m.First > after {
+		if at > 1 && chain.Last() < after && m.First > after {
 			return fmt.Errorf("%w: the log begins at index %d", ErrRebuild, m.First)
 		}
 		b, err := chain.Next(m.First, m.Data)

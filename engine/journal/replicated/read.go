@@ -1,6 +1,7 @@
 package replicated
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,15 +12,45 @@ import (
 // errStop ends a Read early.
 var errStop = errors.New("stop")
 
-// read calls f with the messages of a range, all of them.
+// read calls f with the messages of a range, all of them. What the replica that shows the range has
+// lost, or does not have yet, is asked for one by one: the leader answers for single messages.
 func (s *Store) read(ctx context.Context, from, to uint64, f func(m *Message) error) error {
 	want := from
 	var failed error
-	err := s.cfg.Stream.Read(ctx, from, to, func(m *Message) error {
-		if m.Seq != want {
-			failed = s.missing(ctx, want)
-		} else {
+	each := func(m *Message) error {
+		if m.Seq < want {
+			return nil
+		}
+		if want < m.Seq {
+			s.log.Warn("a replica of the journal has lost messages", "from", want, "before", m.Seq)
+		}
+		for want < m.Seq && failed == nil {
+			failed = s.single(ctx, want, f)
 			want++
+		}
+		if failed == nil {
+			failed = f(m)
+			want++
+		}
+		return failed
+	}
+	err := s.cfg.Stream.Read(ctx, from, to, each)
+	if failed != nil || ctx.Err() != nil || to == Forever {
+		return cmp.Or(failed, err)
+	}
+	for ; want <= to; want++ {
+		if err := s.single(ctx, want, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// single calls f with one message.
+func (s *Store) single(ctx context.Context, seq uint64, f func(m *Message) error) error {
+	seen, failed := false, error(nil)
+	err := s.cfg.Stream.Read(ctx, seq, seq, func(m *Message) error {
+		if seen = m.Seq == seq; seen {
 			failed = f(m)
 		}
 		return failed
@@ -28,9 +59,9 @@ func (s *Store) read(ctx context.Context, from, to uint64, f func(m *Message) er
 	case failed != nil:
 		return failed
 	case err != nil:
-		return fmt.Errorf("cannot read message %d of the stream: %w", want, err)
-	case want <= to:
-		return s.missing(ctx, want)
+		return fmt.Errorf("cannot read message %d of the stream: %w", seq, err)
+	case !seen:
+		return s.missing(ctx, seq)
 	}
 	return nil
 }
@@ -50,7 +81,7 @@ func (s *Store) missing(ctx context.Context, seq uint64) error {
 // message returns one message, without its data.
 func (s *Store) message(seq uint64) (Message, error) {
 	var out Message
-	err := s.read(s.ctx, seq, seq, func(m *Message) error {
+	err := s.single(s.ctx, seq, func(m *Message) error {
 		out = *m
 		out.Data = nil
 		return nil

@@ -125,6 +125,7 @@ func (w *writer) Commit(meta []byte) error {
 			return fmt.Errorf("%w: there are %d snapshots, or it is one of them", journal.ErrNotCommitted, len(r.snaps))
 		}
 		r.snaps = append(r.snaps, w.e)
+		r.last = max(r.last, w.e.number)
 		slices.SortFunc(r.snaps, func(a, b entry) int { return order(a.number, b.number) })
 		return nil
 	})
@@ -244,6 +245,21 @@ func (s *Store) DropSnapshot(g uint64) error {
 	}
 	if err := s.cfg.Local.DropSnapshot(g); err != nil {
 		s.log.Warn("journal keeps a local copy of a snapshot", "generation", g, "err", err)
+	}
+	return nil
+}
+
+// notBehind compares the copies of this node with the snapshots of the stream: a copy is made of
+// one that counts, and numbers rise.
+func (s *Store) notBehind() error {
+	list, err := s.cfg.Local.ListSnapshots()
+	if err != nil {
+		return fmt.Errorf("cannot list local snapshots: %w", err)
+	}
+	s.seen.Lock()
+	defer s.seen.Unlock()
+	if n := len(list); n > 0 && list[n-1].Number > s.seen.last {
+		return fmt.Errorf("cannot open journal: %w: it has a copy of snapshot generation %d, and the newest that the stream knows is %d", ErrBehind, list[n-1].Number, s.seen.last)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/memstore"
 	"trunkline/engine/journal/replicated"
+	"trunkline/engine/journal/replicated/memstream"
 )
 
 // filled appends records and writes snapshots, one after each ten.
@@ -205,5 +206,23 @@ func TestCutLimit(t *testing.T) {
 		}
 		must(t, n.store.WriteBlock(2, []byte("x")))
 		want(t, n.store, "x")
+	})
+}
+
+// TestStreamMadeAnew: a node that has a copy of a snapshot does not take over a stream that knows
+// nothing of it. A node without one starts at the beginning.
+func TestStreamMadeAnew(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := members(t, 1)[0]
+		filled(t, a, 1)
+		a.die()
+		a.log = memstream.New()
+		a.connect()
+		if err := a.claim(); !errors.Is(err, replicated.ErrBehind) {
+			t.Errorf("a stream that was made anew: %v", err)
+		}
+		b := newMember(a.log, 5)
+		must(t, b.claim())
+		b.die()
 	})
 }

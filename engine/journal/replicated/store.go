@@ -80,6 +80,9 @@ func (s *Store) Refresh(ctx context.Context) error {
 	if err := s.control(st.Control); err != nil {
 		return err
 	}
+	if err := s.notBehind(); err != nil {
+		return err
+	}
 	first := journal.Index(0)
 	if st.Last >= max(st.First, 1) {
 		m, err := s.message(st.Last)

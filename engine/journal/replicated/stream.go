@@ -80,7 +80,8 @@ type Stream interface {
 	// returns the outcome, or after some time that it is not known. It is called once at most.
 	Append(a *Append) (wait func() Outcome)
 	// Read calls f with the messages of a range in order. The caller checks that none is missing.
-	// It stops at the first error of f and returns it as it is.
+	// It stops at the first error of f and returns it as it is. A single message is read from the
+	// node that leads, a longer range from any.
 	Read(ctx context.Context, from, to uint64, f func(m *Message) error) error
 	// Purge forgets the messages below a sequence. Sequences go on as before.
 	Purge(ctx context.Context, below uint64) error
@@ -112,6 +113,10 @@ var (
 	ErrUnknown = errors.New("it is not known whether the last blocks are stored")
 	// ErrNotStored is in the Outcome of a message that was refused.
 	ErrNotStored = errors.New("the stream has refused the message")
+	// ErrBehind means that the stream knows of no snapshot as new as one that this node has a copy
+	// of: it was made anew or has lost its end, or the server that answers is behind the others.
+	// Nothing is appended to it.
+	ErrBehind = errors.New("the stream is behind what this node has seen of it")
 	// ErrRebuild means that a standby cannot go on from where it is: what it has applied was cut,
 	// or what it needs next was purged. It starts again from a snapshot.
 	ErrRebuild = errors.New("cannot follow the journal from here: start again from the newest snapshot")

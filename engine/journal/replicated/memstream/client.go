@@ -77,6 +77,12 @@ func (c *Client) FlipBit(seq uint64, bit int) {
 	c.rot[seq] = bit
 }
 
+// within returns how long to wait for an answer: each time a little longer or shorter, so that no
+// two clients give up at one moment and chance decides which is first. The caller holds mu.
+func (c *Client) within() time.Duration {
+	return answerWithin + time.Duration(c.rand.Int64N(int64(answerWithin/8)))
+}
+
 // plan is what happens to one append.
 type plan struct {
 	arrivals []time.Duration
@@ -148,12 +154,12 @@ func (c *Client) wait(answers <-chan replicated.Outcome) replicated.Outcome {
 	default:
 	}
 	c.mu.Lock()
-	gone := c.gone
+	gone, within := c.gone, c.within()
 	c.mu.Unlock()
 	if gone {
 		return replicated.Outcome{Err: errGone}
 	}
-	late := time.NewTimer(answerWithin)
+	late := time.NewTimer(within)
 	defer late.Stop()
 	select {
 	case o := <-answers:
@@ -166,7 +172,10 @@ func (c *Client) wait(answers <-chan replicated.Outcome) replicated.Outcome {
 // reach returns whether a call that reads gets through; if not it takes its time.
 func (c *Client) reach(ctx context.Context) error {
 	c.mu.Lock()
-	cut, gone := c.cut, c.gone
+	cut, gone, within := c.cut, c.gone, time.Duration(0)
+	if cut != 0 {
+		within = c.within()
+	}
 	c.mu.Unlock()
 	switch {
 	case gone:
@@ -174,7 +183,7 @@ func (c *Client) reach(ctx context.Context) error {
 	case cut == 0:
 		return ctx.Err()
 	}
-	late := time.NewTimer(answerWithin)
+	late := time.NewTimer(within)
 	defer late.Stop()
 	select {
 	case <-ctx.Done():

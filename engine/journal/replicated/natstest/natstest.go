@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -22,6 +23,9 @@ type Cluster struct {
 	servers []*server.Server
 	options []*server.Options
 }
+
+// MaxPayload is the largest message that the servers take.
+const MaxPayload = 8 << 20
 
 // nodes is how many servers a cluster has.
 const nodes = 3
@@ -44,7 +48,7 @@ func New(t testing.TB) *Cluster {
 		_ = l.Close()
 		c.options = append(c.options, &server.Options{
 			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
-			JetStream: true, StoreDir: t.TempDir(), SyncAlways: true, MaxPayload: 8 << 20,
+			JetStream: true, StoreDir: t.TempDir(), SyncAlways: true, MaxPayload: MaxPayload,
 			NoSigs: true, NoLog: true, DisableJetStreamBanner: true,
 			Cluster: server.ClusterOpts{Name: "journal", Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, NoAdvertise: true, PoolSize: 1},
 			Routes:  routes,
@@ -82,11 +86,39 @@ func (c *Cluster) Stop(node int) {
 	c.servers[node].WaitForShutdown()
 }
 
-// Dir returns the directory of a server.
-func (c *Cluster) Dir(node int) string { return c.options[node].StoreDir }
+// Blocks returns the files in which a server keeps the messages of a stream.
+func (c *Cluster) Blocks(node int, stream string) []string {
+	c.t.Helper()
+	files, err := filepath.Glob(filepath.Join(c.options[node].StoreDir, "jetstream", "*", "streams", stream, "msgs", "*.blk"))
+	if err != nil || len(files) == 0 {
+		c.t.Fatalf("server %d has no files of stream %s: %v", node, stream, err)
+	}
+	return files
+}
 
-// Server returns a server, for what only tests of one server need.
-func (c *Cluster) Server(node int) *server.Server { return c.servers[node] }
+// leader returns the server that leads a stream, -1 for none.
+func (c *Cluster) leader(stream string) int {
+	for i, s := range c.servers {
+		if s != nil && s.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Lead has a server lead a stream.
+func (c *Cluster) Lead(nc *nats.Conn, stream string, node int) {
+	c.t.Helper()
+	ask := fmt.Appendf(nil, `{"placement":{"preferred":%q}}`, c.options[node].ServerName)
+	c.Await("the leader that was asked for", func() bool {
+		if c.leader(stream) == node {
+			return true
+		}
+		_, _ = nc.Request("$JS.API.STREAM.LEADER.STEPDOWN."+stream, ask, time.Second) // it is asked again
+		time.Sleep(100 * time.Millisecond)
+		return false
+	})
+}
 
 // Connect returns a connection to a server, which the caller closes.
 func (c *Cluster) Connect(node int) *nats.Conn {
