@@ -2,6 +2,7 @@ package obs
 
 import (
 	"math"
+	"math/bits"
 	"sync/atomic"
 )
 
@@ -19,11 +20,15 @@ const (
 	numBuckets = 1 + lastBound - firstBound + 1
 )
 
-// The quarters of a power of two, as the bounds of client_golang have them.
+// The bounds between a power of two in nanoseconds and the next one, shifted until the highest bit
+// is set: 1e9 ns times the powers of the fourth root of two, rounded down.
 const (
-	quarter1 = 2 * 0.5946035575013605
-	quarter2 = 2 * 0.7071067811865475
-	quarter3 = 2 * 0.8408964152537144
+	quarter1 = 10215211334214395865
+	quarter2 = 12148001999904198769
+	quarter3 = 14446490411353358019
+	second   = 1_000_000_000 << (64 - secondBits)
+
+	secondBits = 30 // of 1e9
 )
 
 // Timing counts how long something took: 106 buckets and a sum, 856 bytes however much is recorded.
@@ -41,21 +46,25 @@ func (t *Timing) Record(ns, n int64) {
 	t.sum.Add(ns * n)
 }
 
-// bucketOf returns the index of the bucket for a duration.
+// bucketOf returns the index of the bucket for a duration, which is not negative. It has no branch
+// that depends on the duration, for those of requests cannot be predicted.
 func bucketOf(ns int64) int {
-	bits := math.Float64bits(float64(ns) / 1e9)
-	i := (int(bits>>52) - 1023) * perPower // the bound at or below
-	switch m := math.Float64frombits(bits&(1<<52-1) | 1023<<52); {
-	case m > quarter3:
-		i += 4
-	case m > quarter2:
-		i += 3
-	case m > quarter1:
-		i += 2
-	case m > 1:
+	n := bits.Len64(uint64(ns))
+	x := uint64(ns) << (64 - n)
+	i := (n-secondBits)*perPower - (perPower - 1) - firstBound
+	if x > quarter1 {
 		i++
 	}
-	return min(max(i-firstBound, 0), numBuckets-1)
+	if x > quarter2 {
+		i++
+	}
+	if x > quarter3 {
+		i++
+	}
+	if x > second {
+		i++
+	}
+	return min(max(i, 0), numBuckets-1)
 }
 
 // boundOf returns the upper bound of a bucket in seconds, inclusive. That of the last one is the

@@ -53,9 +53,9 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	v = t.run(in)
 	upTo := t.upTo
 	used, outAfter = t.end()
-	s.svc.turns.Put(t)
 	outAfter = s.deferReplies(outAfter, start, upTo)
-	s.left()
+	t.count(s)
+	s.svc.turns.Put(t)
 	if v == link.Close && s.deferred.Len() > 0 && len(in) > 0 {
 		// The replies in front leave first. A byte stays unread, so that the owner asks again.
 		s.closing = true
