@@ -39,6 +39,10 @@ func (t *turn) countSilent() {
 	}
 	t.later = false
 	t.svc.calls[t.row][wire.OK].Add(1)
+	if t.s.awaited == nil {
+		t.s.awaited = map[asked]int64{}
+	}
+	t.s.awaited[t.asked()]++
 }
 
 // count adds the turn's tally to the counters, and takes the time of its requests: now, unless
@@ -87,6 +91,11 @@ func (t *turn) answerLater() wire.Code {
 
 // answer notes that the answer of a is appended; failed: it is an error.
 func (s *session) answer(a asked, failed bool) {
+	if left := s.awaited[a] - 1; left > 0 {
+		s.awaited[a] = left
+	} else {
+		delete(s.awaited, a)
+	}
 	n := int64(0)
 	if failed {
 		n = 1
