@@ -88,21 +88,14 @@ func (t *Timing) read() *reading {
 	return r
 }
 
-// quantile returns the upper bound of the bucket in which the share q of all ends.
-func (r *reading) quantile(q float64) float64 {
-	rank, seen := uint64(math.Ceil(q*float64(r.count))), uint64(0)
-	for i, n := range r.buckets {
-		if seen += n; seen >= rank && seen > 0 {
-			return boundOf(i)
-		}
-	}
-	return 0
-}
-
 // latency returns the row of a method.
 func (r *reading) latency(protocol, method string, errors uint64) Latency {
-	return Latency{
-		Protocol: protocol, Method: method, Count: r.count, Errors: errors, SumSeconds: r.sum,
-		P50: r.quantile(0.5), P90: r.quantile(0.9), P99: r.quantile(0.99), P999: r.quantile(0.999),
+	l := Latency{Protocol: protocol, Method: method, Count: r.count, Errors: errors, SumSeconds: r.sum}
+	for i, n := range r.buckets {
+		if n > 0 {
+			l.Buckets = append(l.Buckets, Bucket{boundOf(i), n})
+		}
 	}
+	l.P50, l.P90, l.P99, l.P999 = Quantile(l.Buckets, 0.5), Quantile(l.Buckets, 0.9), Quantile(l.Buckets, 0.99), Quantile(l.Buckets, 0.999)
+	return l
 }
