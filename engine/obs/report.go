@@ -22,8 +22,8 @@ type Latency struct {
 	P90        float64 `json:"p90_seconds"`
 	P99        float64 `json:"p99_seconds"`
 	P999       float64 `json:"p999_seconds"`
-	// Buckets are where Count is, those with nothing left out, so that a reader of two rows can
-	// tell the quantiles of the time in between.
+	// Buckets are where Count is, those with nothing left out, so that the difference of two rows
+	// has the quantiles of the time in between.
 	Buckets []Bucket `json:"buckets,omitempty"`
 }
 

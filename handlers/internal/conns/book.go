@@ -10,6 +10,7 @@ import (
 
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
+	"trunkline/engine/stream"
 )
 
 // Book lists the open connections of one HTTP server. Any goroutine may call its methods.
@@ -128,7 +129,14 @@ func Peer(ctx context.Context) (p obs.Peer, began int64) {
 	return nil, link.Mono()
 }
 
-// Connections appends a row for each open connection. What waits unsent is not known.
+// Open returns how many connections are open.
+func (b *Book) Open() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return int64(len(b.open))
+}
+
+// Connections appends a row for each open connection.
 func (b *Book) Connections(dst []obs.Connection) []obs.Connection {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -139,7 +147,7 @@ func (b *Book) Connections(dst []obs.Connection) []obs.Connection {
 			ID: c.Name(), Protocol: b.protocol, Listener: c.addr, Peer: c.Remote(), State: "open",
 			Opened: wall.Add(-age).UTC(), AgeSeconds: age.Seconds(),
 			IdleSeconds: time.Duration(max(now-c.heard.Load(), 0)).Seconds(),
-			BytesIn:     c.in.Load(), BytesOut: c.out.Load(),
+			BytesIn:     c.in.Load(), BytesOut: c.out.Load(), UnsentBytes: stream.Unsent(c.Conn),
 		}
 		if c.asked.Load() != 0 {
 			row.InFlight = 1

@@ -80,6 +80,9 @@ func New(cfg Config) *Server {
 // Connections appends a row for each open connection.
 func (s *Server) Connections(dst []obs.Connection) []obs.Connection { return s.book.Connections(dst) }
 
+// Open returns how many connections are open.
+func (s *Server) Open() int64 { return s.book.Open() }
+
 // Serve accepts on ln, which may be a TLS listener without HTTP/2, until Shutdown, and then returns
 // nil, else why it stopped. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {

@@ -40,8 +40,8 @@ func (s *server) addService(o *obs.Overview) {
 	o.EventsPublished, o.EventsDropped, o.Subscribers = st.Bus.EventsPublished, st.Bus.DroppedEvents, st.Bus.ActiveSubscribers
 }
 
-// addConnections adds the open connections of all protocols that are served, and the bytes of those
-// on event loops.
+// addConnections adds the open connections of all protocols that are served, and their bytes, those
+// of HTTP aside.
 func (s *server) addConnections(o *obs.Overview) {
 	add := func(protocol string, st stream.Snapshot) {
 		o.Connections[protocol] += st.Open
@@ -57,8 +57,17 @@ func (s *server) addConnections(o *obs.Overview) {
 	}
 	if s.threads != nil {
 		add("threads", s.threads.loops.Stats())
+		o.Connections["threads"] += s.threads.web.Open()
 	}
-	if s.exacta != nil && s.exacta.loops != nil {
-		add("exacta", s.exacta.loops.Stats())
+	if e := s.exacta; e != nil {
+		if e.loops != nil {
+			add("exacta", e.loops.Stats())
+		}
+		if e.ws != nil {
+			add("exacta", e.ws.Stats())
+		}
+		if e.viewer != nil {
+			add("exacta", e.viewer.Stats())
+		}
 	}
 }
