@@ -84,8 +84,9 @@ func (c Config) monitor(w http.ResponseWriter, r *http.Request) {
 	lines := json.NewEncoder(w)
 	for {
 		frames, err := m.Next(r.Context())
-		_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout))
 		for i := range frames {
+			// Each has its own time: a slow reader loses frames, not the connection.
+			_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout))
 			if lines.Encode(&frames[i]) != nil {
 				return
 			}
