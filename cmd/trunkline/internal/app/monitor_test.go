@@ -317,6 +317,7 @@ func TestHideSecrets(t *testing.T) {
 	same(`{"cut":[1,`)
 	same(``)
 	f(`{"token":"abcd","n":1}`, `{"token":"[REDACTED]","n":1}`)
+	f(`{"\u0074oken":"abcd","n":1}`, `{"\u0074oken":"[REDACTED]","n":1}`)
 	f(`{"api_key":{"a":["]"],"b":"}"},"n":1}`, `{"api_key":"[REDACTED]","n":1}`)
 	f(`{"Authorization":["Basic x"]}`, `{"Authorization":"[REDACTED]"}`)
 	f(`{"client_secret":{"a":`, `{"client_secret":"[REDACTED]"`)
