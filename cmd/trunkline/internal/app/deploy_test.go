@@ -14,7 +14,7 @@ import (
 const deployDir = "../../../../deploy"
 
 // TestClassicHistogramsAreScraped: Prometheus keeps no series of the classic form, which the rules
-// read, beside native histograms unless it is told to.
+// read, beside native histograms by itself.
 func TestClassicHistogramsAreScraped(t *testing.T) {
 	for _, name := range []string{"prometheus/trunkline.rules.yml", "../docs/operations.md"} {
 		text, err := os.ReadFile(filepath.Join(deployDir, name))
