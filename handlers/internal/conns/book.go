@@ -16,6 +16,7 @@ import (
 // Book lists the open connections of one HTTP server. Any goroutine may call its methods.
 type Book struct {
 	protocol, name string
+	in, out        atomic.Int64 // bytes of all connections, closed ones included
 
 	mu   sync.Mutex
 	last uint64
@@ -64,6 +65,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if n > 0 && c.book != nil {
 		now := link.Mono()
 		c.in.Add(int64(n))
+		c.book.in.Add(int64(n))
 		c.heard.Store(now)
 		c.asked.CompareAndSwap(0, now)
 	}
@@ -75,6 +77,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if n > 0 && c.book != nil {
 		c.out.Add(int64(n))
+		c.book.out.Add(int64(n))
 		c.heard.Store(link.Mono())
 		c.asked.Store(0)
 	}
@@ -129,11 +132,11 @@ func Peer(ctx context.Context) (p obs.Peer, began int64) {
 	return nil, link.Mono()
 }
 
-// Open returns how many connections are open.
-func (b *Book) Open() int64 {
+// Totals returns how many connections are open, and the bytes read and written by all there were.
+func (b *Book) Totals() (open, in, out int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return int64(len(b.open))
+	return int64(len(b.open)), b.in.Load(), b.out.Load()
 }
 
 // Connections appends a row for each open connection.
