@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,16 +27,21 @@ type listFlags struct {
 	limit          int
 }
 
-func (f *listFlags) add(cmd *cobra.Command, sorts string) {
+func (f *listFlags) add(cmd *cobra.Command, first string, sorts ...string) {
 	f.adminQuery.add(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.protocol, "protocol", "", "only those of ipc, http, toolhost, threads or exacta")
-	fs.StringVar(&f.sort, "sort", "", sorts)
+	fs.StringVar(&f.protocol, "protocol", "", "only those of one: "+strings.Join(obs.Protocols(), ", "))
+	fs.StringVar(&f.sort, "sort", "", strings.Join(sorts, ", ")+" (default "+first+")")
 	fs.IntVar(&f.limit, "limit", 100, "how many at most, up to "+strconv.Itoa(maxListed))
+	_ = cmd.RegisterFlagCompletionFunc("protocol", oneOf(obs.Protocols()...)) // fails for an unknown flag only
+	_ = cmd.RegisterFlagCompletionFunc("sort", oneOf(sorts...))
 }
 
 // find checks the flags and finds the address.
 func (f *listFlags) find(cmd *cobra.Command) error {
+	if f.protocol != "" && !slices.Contains(obs.Protocols(), f.protocol) {
+		return cli.Errorf(cli.CodeUsage, "cannot use --protocol %q: want one of %s", f.protocol, strings.Join(obs.Protocols(), ", "))
+	}
 	if f.limit < 1 || f.limit > maxListed {
 		return cli.Errorf(cli.CodeUsage, "cannot use --limit %d: want 1 to %d", f.limit, maxListed)
 	}
@@ -52,7 +58,7 @@ func newConnectionsCmd() *cobra.Command {
 		Example: "  trunkline connections --sort unsent\n  trunkline connections --protocol ipc --json",
 		Args:    cobra.NoArgs,
 	}
-	f.add(cmd, "id, age, idle, bytes_in, bytes_out, unsent, in_flight or streams (default id)")
+	f.add(cmd, "id", ops.Orders()...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runConnections(cmd, &f) }
 	return cmd
 }
@@ -96,17 +102,23 @@ func secondsText(secs float64) string {
 	return d.Round(time.Second).String()
 }
 
+// The values of sort for slowlog.
+const (
+	sortTime     = "time"
+	sortDuration = "duration"
+)
+
 func newSlowlogCmd() *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
 		Use:   "slowlog",
-		Short: "List the slowest requests that a running server remembers",
+		Short: "List the latest requests that took long",
 		Long: "List the requests that took longer than the threshold of the slow log, the\n" +
 			"newest first. The server keeps a bounded number of them.",
 		Example: "  trunkline slowlog --sort duration --limit 20\n  trunkline slowlog --protocol toolhost --json",
 		Args:    cobra.NoArgs,
 	}
-	f.add(cmd, "time or duration (default time)")
+	f.add(cmd, sortTime, sortTime, sortDuration)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runSlowlog(cmd, &f) }
 	return cmd
 }
@@ -115,8 +127,8 @@ func runSlowlog(cmd *cobra.Command, f *listFlags) error {
 	if err := f.find(cmd); err != nil {
 		return err
 	}
-	if f.sort != "" && f.sort != "time" && f.sort != "duration" {
-		return cli.Errorf(cli.CodeUsage, "cannot use --sort %q: want time or duration", f.sort)
+	if f.sort != "" && f.sort != sortTime && f.sort != sortDuration {
+		return cli.Errorf(cli.CodeUsage, "cannot use --sort %q: want %s or %s", f.sort, sortTime, sortDuration)
 	}
 	limit := f.limit
 	if f.protocol != "" || f.sort != "" {
@@ -127,7 +139,7 @@ func runSlowlog(cmd *cobra.Command, f *listFlags) error {
 		return err
 	}
 	log.Entries = slices.DeleteFunc(log.Entries, func(s obs.Slow) bool { return f.protocol != "" && s.Protocol != f.protocol })
-	if f.sort == "duration" {
+	if f.sort == sortDuration {
 		slices.SortStableFunc(log.Entries, func(a, b obs.Slow) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	}
 	log.Entries = log.Entries[:min(len(log.Entries), f.limit)]

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/engine/obs"
 	"trunkline/handlers/ops"
 )
 
@@ -96,4 +97,16 @@ func TestFrameLines(t *testing.T) {
 	f(ops.Frame{Direction: "out", Type: "unreadable", Bytes: 9, PayloadCut: `{"a`}, `out unreadable   9 B  {"a…`)
 	f(ops.Frame{Type: "lost", Lost: 12}, "--  12 frames are missing here, there was no room for them")
 	f(ops.Frame{Type: "closed"}, "--  the connection is closed")
+}
+
+// TestWrongListsAreRefused: a protocol that there is not would be an empty list.
+func TestWrongListsAreRefused(t *testing.T) {
+	addr := adminOf(t, map[string]string{"/connections": `{}`, "/slowlog": `{}`})
+	for _, verb := range []string{"connections", "slowlog"} {
+		for _, p := range obs.Protocols() {
+			asked(t, 0, verb, "--admin", addr, "--protocol", p)
+		}
+		out, talk := asked(t, cli.CodeUsage, verb, "--admin", addr, "--protocol", "kernel")
+		wantParts(t, out+talk, `cannot use --protocol "kernel": want one of ipc, http, toolhost, threads, exacta`)
+	}
 }

@@ -2,12 +2,14 @@ package obs
 
 import "time"
 
+// Protocols lists what the protocol of a connection, and of a request in the slow log, may be.
+func Protocols() []string { return []string{"ipc", "http", "toolhost", "threads", "exacta"} }
+
 // Latency is how long the requests of one method took: from the moment at which the bytes of a
 // request were read to the one at which its answer was given to the connection, a wait for the disk
 // included. Quantiles are upper bounds of their buckets. It is a row of /latency.
 type Latency struct {
-	// Protocol is "ipc", "http", "toolhost", "threads", "exacta" or "server" for a step of the
-	// server itself.
+	// Protocol is one of Protocols, or "server" for a step of the server itself.
 	Protocol string `json:"protocol"`
 	// Method is the full name of a method, such as "kernel.GetProcess", or of a step, such as
 	// "store_commit".

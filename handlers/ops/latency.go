@@ -73,6 +73,9 @@ var orders = map[string]func(a, b *obs.Connection) int{
 	"streams":   func(a, b *obs.Connection) int { return cmp.Compare(b.Streams, a.Streams) },
 }
 
+// Orders lists the values of sort for /connections.
+func Orders() []string { return slices.Sorted(maps.Keys(orders)) }
+
 func (c Config) connections(w http.ResponseWriter, r *http.Request) {
 	limit, ok := limitOf(w, r)
 	if !ok {
@@ -81,12 +84,16 @@ func (c Config) connections(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	order := orders[cmp.Or(q.Get("sort"), "id")]
 	if order == nil {
-		names := slices.Sorted(maps.Keys(orders))
-		answer(w, http.StatusBadRequest, problem{"cannot sort by " + strconv.Quote(q.Get("sort")) + ": want one of " + strings.Join(names, ", ")})
+		answer(w, http.StatusBadRequest, problem{"cannot sort by " + strconv.Quote(q.Get("sort")) + ": want one of " + strings.Join(Orders(), ", ")})
+		return
+	}
+	protocol := q.Get("protocol")
+	if protocol != "" && !slices.Contains(obs.Protocols(), protocol) {
+		answer(w, http.StatusBadRequest, problem{"cannot show protocol " + strconv.Quote(protocol) + ": want one of " + strings.Join(obs.Protocols(), ", ")})
 		return
 	}
 	rows := c.Connections()
-	if protocol := q.Get("protocol"); protocol != "" {
+	if protocol != "" {
 		rows = slices.DeleteFunc(rows, func(row obs.Connection) bool { return row.Protocol != protocol })
 	}
 	slices.SortStableFunc(rows, func(a, b obs.Connection) int {
