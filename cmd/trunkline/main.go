@@ -137,8 +137,9 @@ func newRootCmd() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "trunkline",
 		Short: "A high-throughput wire engine in one binary",
-		Long: "Trunkline serves length-prefixed MessagePack over TCP, TLS and unix sockets, and speaks it from the command line. It takes\n" +
-			"envelopes a step further over HTTP and on stdin; without arguments, stdin names the command.\n\n" +
+		Long: "Trunkline keeps what agents share (processes with quotas, pipelines, messages, tools, threads, changes of projects), serves\n" +
+			"it over five wire protocols, and speaks them from the command line. 'trunkline serve --dev' is a server to try things out,\n" +
+			"'trunkline help topics' lists the cheat sheets. Without arguments, stdin names a command on envelopes.\n\n" +
 			"Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 unavailable or timed out, 6 conflict. An unknown command\n" +
 			"and every failure of process, create, can-continue, result, validate and version is 1.",
 		Args:                       unknownVerb,
