@@ -99,3 +99,12 @@ func runMain(args ...string) ran {
 	code := run(args, strings.NewReader(""), &out, &errs)
 	return ran{code, out.String(), errs.String()}
 }
+
+// TestHelpNamesEveryDefault: an empty default is a word, too.
+func TestHelpNamesEveryDefault(t *testing.T) {
+	eachCommand(newRootCmd(), func(cmd *cobra.Command) {
+		if u := cmd.UsageString(); strings.Contains(u, "default )") {
+			t.Errorf("%s: a default without a name\n%s", cmd.CommandPath(), u)
+		}
+	})
+}
