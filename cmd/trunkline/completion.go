@@ -132,8 +132,12 @@ func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
-func oneOf(values ...string) cobra.CompletionFunc {
-	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+func oneOf[T ~string](values ...T) cobra.CompletionFunc {
+	var list []cobra.Completion
+	for _, v := range values {
+		list = append(list, string(v))
+	}
+	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
 }
 
 // completeMethods completes the first argument of call.

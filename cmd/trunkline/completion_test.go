@@ -59,6 +59,7 @@ func TestCompletions(t *testing.T) {
 	f("connections --protocol ", noFile, "ipc", "http", "exacta")
 	f("connections --sort ", noFile, "id", "in_flight", "unsent")
 	f("slowlog --protocol ", noFile, "ipc", "threads")
+	f("top --sort ", noFile, "rate", "p99")
 	f("slowlog --sort ", noFile, "time", "duration")
 	f("context use ", noFile, "prod")
 	f("context show ", noFile, "prod")
