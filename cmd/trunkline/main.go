@@ -70,7 +70,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteC()
 	if err != nil && !*started {
-		err = cli.AsUsage(err, helpHint(cmd))
+		err = usageError(cmd, err)
 	}
 	if err == nil {
 		err = out.err
@@ -186,6 +186,24 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 		return unknownVerb(cmd, args)
 	}
 	return err
+}
+
+// usageError makes an error of cobra one of usage. To cobra an argument too many is an unknown
+// command, also of a command that has none below it, and a wrong number of arguments has no names.
+func usageError(cmd *cobra.Command, err error) error {
+	text := err.Error()
+	switch {
+	case strings.HasPrefix(text, "unknown command ") && !cmd.HasSubCommands():
+		err = cli.Errorf(cli.CodeUsage, "cannot use argument %q", cmd.Flags().Arg(0)).WithHint(useHint(cmd))
+	case strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires "):
+		return cli.AsUsage(err, useHint(cmd))
+	}
+	return cli.AsUsage(err, helpHint(cmd))
+}
+
+// useHint shows the arguments of a command.
+func useHint(cmd *cobra.Command) string {
+	return "it is '" + cmd.UseLine() + "'; " + helpHint(cmd)
 }
 
 func helpHint(cmd *cobra.Command) string { return "run '" + cmd.CommandPath() + " --help' for usage" }
