@@ -136,7 +136,7 @@ func verbs() []*cobra.Command {
 func newRootCmd() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "trunkline",
-		Short: "A high-throughput wire engine in one binary",
+		Short: "Keep what agents share, and serve it over five wire protocols",
 		Long: "Trunkline keeps what agents share (processes with quotas, pipelines, messages, tools, threads, changes of projects), serves\n" +
 			"it over five wire protocols, and speaks them from the command line. 'trunkline serve --dev' is a server to try things out,\n" +
 			"'trunkline help topics' lists the cheat sheets. Without arguments, stdin names a command on envelopes.\n\n" +
