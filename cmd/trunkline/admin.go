@@ -85,7 +85,7 @@ func (f *adminQuery) explain(err error) error {
 	case err == nil || errors.As(err, new(*cli.Error)):
 		return err
 	case errors.Is(err, errNoPath):
-		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "the server is older than this question"}
+		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "this is no admin endpoint, or one older than this question; --admin names another address"}
 	}
 	return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "is the server running? --admin names another address"}
 }

@@ -92,7 +92,7 @@ func TestAnOlderServer(t *testing.T) {
 	addr := adminOf(t, nil)
 	for _, verb := range []string{"connections", "slowlog", "top"} {
 		_, talk := asked(t, cli.CodeFailed, verb, "--admin", addr)
-		wantParts(t, talk, "no such path", "hint: the server is older than this question")
+		wantParts(t, talk, "no such path", "hint: this is no admin endpoint, or one older than this question; --admin names another address")
 	}
 }
 

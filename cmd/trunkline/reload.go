@@ -39,7 +39,7 @@ func newReloadCmd() *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.admin, "admin", "", "admin endpoint, host:port (default admin.listen_addr)")
+	f.addAdmin(fs)
 	fs.DurationVar(&timeout, "timeout", reloadTimeout, "how long the outcome may take")
 	config.AddSourceFlags(fs)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -43,6 +43,7 @@ func newTopCmd() *cobra.Command {
 	fs.DurationVar(&f.interval, "interval", time.Second, "pause between two looks, no less than "+leastInterval.String())
 	fs.IntVarP(&f.count, "count", "n", 0, "end after this many intervals; 0 goes on")
 	fs.StringVar(&f.sort, "sort", string(topview.ByRate), "sort methods by rate, errors, mean, p99 or name")
+	_ = cmd.RegisterFlagCompletionFunc("sort", oneOf(topview.Orders()...)) // fails for an unknown flag only
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runTop(cmd, &f) }
 	return cmd
 }

@@ -49,6 +49,11 @@ const (
 	ProtocolExacta   = "exacta"
 )
 
+// Protocols lists what the protocol of a Target may be.
+func Protocols() []string {
+	return []string{ProtocolKernel, ProtocolToolhost, ProtocolThreads, ProtocolExacta, ProtocolHTTP}
+}
+
 // Target is the server under load.
 type Target struct {
 	// Protocol is one of the Protocol constants.
@@ -141,14 +146,11 @@ func (p *Plan) Check() error {
 }
 
 func (p *Plan) checkTarget() error {
-	switch p.Target.Protocol {
-	case ProtocolKernel, ProtocolToolhost, ProtocolHTTP, ProtocolExacta:
-	case ProtocolThreads:
-		if p.Target.Token == "" {
-			return errors.New("cannot use protocol threads without a token")
-		}
-	default:
-		return fmt.Errorf("cannot use protocol %q: want %s, %s, %s, %s or %s", p.Target.Protocol, ProtocolKernel, ProtocolToolhost, ProtocolThreads, ProtocolExacta, ProtocolHTTP)
+	if !slices.Contains(Protocols(), p.Target.Protocol) {
+		return fmt.Errorf("cannot use protocol %q: want one of %s", p.Target.Protocol, strings.Join(Protocols(), ", "))
+	}
+	if p.Target.Protocol == ProtocolThreads && p.Target.Token == "" {
+		return errors.New("cannot use protocol threads without a token")
 	}
 	if p.Target.Token != "" && p.Target.greeting() == nil {
 		return fmt.Errorf("cannot use a token with protocol %s: only %s, %s and %s know one", p.Target.Protocol, ProtocolToolhost, ProtocolThreads, ProtocolExacta)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -306,10 +307,10 @@ var dedicated = []struct{ flag, key string }{
 // dedicated flag wins over --set.
 func AddFlags(fs *pflag.FlagSet) {
 	AddSourceFlags(fs)
-	fs.Bool(flagDev, false, "throw-away instance: store.mode memory, text log, profiles on the admin address")
+	fs.Bool(flagDev, false, "throw-away instance: store.mode memory, text log, profiles on the admin address, a token of agent threads")
 	for _, d := range dedicated {
 		s, _ := find(d.key)
-		fs.String(d.flag, "", fmt.Sprintf("%s (%s, default %v)", s.help, s.key, s.def))
+		fs.String(d.flag, "", fmt.Sprintf("%s (%s, default %v)", s.help, s.key, cmp.Or(fmt.Sprint(s.def), "empty")))
 	}
 }
 

@@ -157,16 +157,16 @@ const (
 	ByName   Order = "name"
 )
 
-// orders lists all orders.
-func orders() []Order { return []Order{ByRate, ByErrors, ByMean, ByP99, ByName} }
+// Orders lists all orders.
+func Orders() []Order { return []Order{ByRate, ByErrors, ByMean, ByP99, ByName} }
 
 // ParseOrder reads an order.
 func ParseOrder(text string) (Order, error) {
-	if o := Order(text); slices.Contains(orders(), o) {
+	if o := Order(text); slices.Contains(Orders(), o) {
 		return o, nil
 	}
 	var names []string
-	for _, o := range orders() {
+	for _, o := range Orders() {
 		names = append(names, string(o))
 	}
 	return "", fmt.Errorf("cannot sort by %q: want one of %s", text, strings.Join(names, ", "))

@@ -83,7 +83,7 @@ func TestQuantilesAreOfTheInterval(t *testing.T) {
 }
 
 func TestOrders(t *testing.T) {
-	for _, o := range orders() {
+	for _, o := range Orders() {
 		if got, err := ParseOrder(string(o)); got != o || err != nil {
 			t.Errorf("%s: %s, %v", o, got, err)
 		}
@@ -91,7 +91,7 @@ func TestOrders(t *testing.T) {
 	if _, err := ParseOrder("size"); err == nil || !strings.Contains(err.Error(), "rate, errors, mean, p99, name") {
 		t.Errorf("%v", err)
 	}
-	if len(sortKeys) != len(orders()) {
+	if len(sortKeys) != len(Orders()) {
 		t.Error("not every order has its key")
 	}
 }
