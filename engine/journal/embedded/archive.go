@@ -92,7 +92,7 @@ func Extract(ctx context.Context, cfg Config, r io.Reader, size int64, progress 
 		fsys = disk
 	}
 	x := &extractor{target: target{to: fsys, dest: dir}, meter: meter{ctx: ctx, tell: progress, total: size}, in: tar.NewReader(r)}
-	if err := x.within(func() error { return x.made(x.fill) }, x.fill); err != nil {
+	if err := x.within(x.fill); err != nil {
 		return fmt.Errorf("cannot restore journal %s: %w", dir, typed(err))
 	}
 	return nil

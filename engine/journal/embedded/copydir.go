@@ -23,13 +23,13 @@ var ErrNotEmpty = errors.New("it is not empty")
 // dir is removed again. The stamp comes last: every opening refuses a copy that a crash left half
 // made.
 func Copy(ctx context.Context, cfg Config, dir string, progress func(done, total int64)) error {
-	return copyOut(ctx, cfg, dir, progress, (*copier).toNew)
+	return copyOut(ctx, cfg, dir, progress, func(c *copier) error { return c.made(c.fill) })
 }
 
 // Restore is Copy to a directory that is missing or empty. An empty one is locked meanwhile, and is
 // empty again after an error. journal.ErrLocked and ErrNotEmpty are of dir.
 func Restore(ctx context.Context, cfg Config, dir string, progress func(done, total int64)) error {
-	return copyOut(ctx, cfg, dir, progress, func(c *copier) error { return c.within(c.toNew, c.fill) })
+	return copyOut(ctx, cfg, dir, progress, func(c *copier) error { return c.within(c.fill) })
 }
 
 func copyOut(ctx context.Context, cfg Config, dir string, progress func(done, total int64), run func(*copier) error) error {
@@ -49,9 +49,6 @@ type copier struct {
 	target
 	meter
 }
-
-// toNew copies to a directory that must not exist.
-func (c *copier) toNew() error { return c.made(c.fill) }
 
 // contents lists what a copy has, the stamp aside.
 func (h *holding) contents() ([]FileInfo, error) {

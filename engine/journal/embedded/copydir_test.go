@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"trunkline/engine/journal"
 )
 
@@ -101,5 +103,117 @@ func TestRowsWithoutAJournal(t *testing.T) {
 	}
 	if _, err := Inspect(Config{Dir: dir}); !errors.Is(err, ErrNoJournal) {
 		t.Errorf("inspect: %v", err)
+	}
+}
+
+// late is a file system on which another process is faster: it runs when dir is about to be made.
+type late struct {
+	vfs.FS
+	dir string
+	run func()
+}
+
+// MkdirAll implements vfs.FS.
+func (l *late) MkdirAll(dir string, perm os.FileMode) error {
+	if dir == l.dir {
+		l.run()
+	}
+	return l.FS.MkdirAll(dir, perm)
+}
+
+// TestTwoFillOneDirectory: of two that make one directory at once, one does, and the other changes
+// nothing in it.
+func TestTwoFillOneDirectory(t *testing.T) {
+	dir, other := crashed(t, journal.Always), crashed(t, journal.Interval)
+	copied := func(dest string) func() {
+		return func() {
+			if err := Copy(t.Context(), Config{Dir: other}, dest, nil); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	f := func(what string, run func(cfg Config, dest string) error) {
+		t.Helper()
+		dest := filepath.Join(t.TempDir(), "x")
+		err := run(Config{Dir: dir, FS: &late{FS: disk, dir: dest, run: copied(dest)}}, dest)
+		if !errors.Is(err, ErrThere) || errors.Is(err, journal.ErrLocked) {
+			t.Errorf("%s, when the other is done: %v", what, err)
+		}
+		wantSame(t, fingerprint(t, other), fingerprint(t, dest))
+
+		dest = filepath.Join(t.TempDir(), "x")
+		var s *Store
+		err = run(Config{Dir: dir, FS: &late{FS: disk, dir: dest, run: func() { s = mustOpen(t, Config{Dir: dest}) }}}, dest)
+		if !errors.Is(err, ErrThere) || errors.Is(err, journal.ErrLocked) {
+			t.Errorf("%s, while the other is at work: %v", what, err)
+		}
+		mustWrite(t, s, 1, 3, 100)
+		mustClose(t, s)
+		s = mustOpen(t, Config{Dir: dest})
+		wantPrefix(t, s, 3)
+		mustClose(t, s)
+	}
+	f("copy", func(cfg Config, dest string) error { return Copy(t.Context(), cfg, dest, nil) })
+	f("restore", func(cfg Config, dest string) error { return Restore(t.Context(), cfg, dest, nil) })
+}
+
+// TestBuild: what was built takes the place of a directory that is missing or empty, and it is
+// locked from the beginning.
+func TestBuild(t *testing.T) {
+	build := func(at string) error {
+		s := mustOpen(t, Config{Dir: at})
+		mustWrite(t, s, 1, 9, 100)
+		addRows(t, at)
+		return s.Close()
+	}
+	for _, dir := range []string{filepath.Join(t.TempDir(), "a", "b"), t.TempDir()} {
+		err := Build(dir, func(at string) error {
+			if err := Build(dir, build); !errors.Is(err, journal.ErrLocked) && !errors.Is(err, ErrNotEmpty) {
+				t.Errorf("two at once: %v", err)
+			}
+			if _, err := Open(quiet(Config{Dir: dir})); !errors.Is(err, journal.ErrLocked) {
+				t.Errorf("a server meanwhile: %v", err)
+			}
+			return build(at)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, buildingDir)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the place is left: %v", err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, RowsDir, "ROWS")); err != nil {
+			t.Error(err)
+		}
+		s := mustOpen(t, Config{Dir: dir})
+		wantPrefix(t, s, 9)
+		if err := Build(dir, build); !errors.Is(err, journal.ErrLocked) || !errors.Is(err, ErrNotEmpty) {
+			t.Errorf("over a store in use: %v", err)
+		}
+		mustClose(t, s)
+		if err := Build(dir, build); errors.Is(err, journal.ErrLocked) || !errors.Is(err, ErrNotEmpty) {
+			t.Errorf("over a store: %v", err)
+		}
+	}
+	empty, broken := t.TempDir(), errors.New("broken")
+	half := func(at string) error { return errors.Join(build(at), broken) }
+	if err := Build(empty, half); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	if names, _ := os.ReadDir(empty); len(names) != 0 {
+		t.Errorf("left %v", names)
+	}
+	missing := filepath.Join(empty, "missing")
+	if err := Build(missing, half); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(missing); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("left: %v", err)
+	}
+	if err := build(filepath.Join(empty, buildingDir)); err != nil { // what a crash leaves
+		t.Fatal(err)
+	}
+	if _, err := Open(quiet(Config{Dir: empty})); !errors.As(err, new(*journal.DamageError)) {
+		t.Errorf("a server on what a crash left: %v", err)
 	}
 }

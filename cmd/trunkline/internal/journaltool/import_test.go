@@ -192,13 +192,19 @@ func TestImportPlaces(t *testing.T) {
 	must(t, err)
 	f(empty, journal.ErrLocked)
 	must(t, s.Close())
-	left := filepath.Join(t.TempDir(), "deep", "store") // what an import that was killed has left
-	s, err = embedded.Open(embedded.Config{Dir: left + importSuffix, FreeBytes: plenty})
-	must(t, err)
-	must(t, s.Sync())
-	f(left, journal.ErrLocked) // it is at work
-	must(t, s.Close())
-	f(left, nil)
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(t.TempDir(), link))
+	f(link, nil)
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is replaced: %v, %v", info, err)
+	}
+	beside := filepath.Join(t.TempDir(), "store")
+	must(t, os.Mkdir(beside+".import", 0o700)) // where an earlier version built
+	must(t, os.WriteFile(filepath.Join(beside+".import", "letter"), nil, 0o600))
+	f(beside, nil)
+	if _, err := os.Stat(filepath.Join(beside+".import", "letter")); err != nil {
+		t.Errorf("what is beside it: %v", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	other := filepath.Join(t.TempDir(), "other")
 	_, err = Import(ctx, strings.NewReader(whole), uint64(len(whole)), other, journal.Always, &canceler{n: 5, cancel: cancel})

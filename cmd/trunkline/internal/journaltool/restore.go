@@ -107,3 +107,12 @@ func Restore(ctx context.Context, from, dir string, m Meter) (copied uint64, err
 	err = embedded.Extract(ctx, embedded.Config{Dir: dir}, f, info.Size(), progress)
 	return copied, errors.Join(err, f.Close())
 }
+
+// syncDir has the names in a directory on the disk.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
