@@ -136,20 +136,43 @@ func (im *importer) next() error {
 	return nil
 }
 
-// all takes every line.
+// all takes every line. Only the last one shows that none is missing at the end: a pipe ends in
+// order too where its writer died.
 func (im *importer) all() error {
 	for {
 		err := im.next()
-		if err == io.EOF {
+		switch {
+		case err == io.EOF && im.read() > 0:
+			return im.bad(errors.New("the export has no last line, of the kind end: it is cut, or its store was damaged"))
+		case err == io.EOF:
 			return nil
-		}
-		if err == nil {
+		case err == nil && im.line.Kind == endKind:
+			return im.end()
+		case err == nil:
 			err = im.take()
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// read returns how many lines were taken.
+func (im *importer) read() uint64 { return im.done.State + im.done.Lines }
+
+// end takes the last line.
+func (im *importer) end() error {
+	if im.line.Lines != im.read() {
+		return im.bad(fmt.Errorf("the export has %d lines, and %d were there", im.line.Lines, im.read()))
+	}
+	err := im.next()
+	if err == nil {
+		err = im.bad(errors.New("a line behind the last one"))
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
 }
 
 func (im *importer) take() error {
