@@ -129,7 +129,7 @@ func (d *target) vacant() (there bool, err error) {
 		}
 		err = fmt.Errorf("%w (%s)", ErrNotEmpty, name)
 		if h, failed := hold(d.to, d.dest); errors.Is(failed, journal.ErrLocked) {
-			return true, errors.Join(err, failed)
+			return true, fmt.Errorf("%w, and %w", err, failed)
 		} else if failed == nil {
 			return true, errors.Join(err, h.lock.Close())
 		}
