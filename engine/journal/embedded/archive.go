@@ -169,5 +169,11 @@ func (x *extractor) stamp() error {
 	if other := (*journal.ErrModeMismatch)(nil); err != nil && !errors.As(err, &other) {
 		return err
 	}
+	switch _, err = x.in.Next(); {
+	case err == nil:
+		return fmt.Errorf("%w: the file %s is not its last", errArchive, stampName)
+	case err != io.EOF:
+		return archiveError(err)
+	}
 	return x.finish(string(text))
 }

@@ -133,6 +133,8 @@ func TestExtractRefuses(t *testing.T) {
 	f("the directory of rows as a file", tarOf(t, "rows", "", stampName, stamp), errArchive)
 	f("a name twice", tarOf(t, "MARK", "m", "MARK", "m", stampName, stamp), errArchive)
 	f("a name that is too long", tarOf(t, long+"n", "m", stampName, stamp), errArchive)
+	f("a stamp that is not the last", tarOf(t, "MARK", "m", stampName, stamp, "SYNCED", "m"), errArchive)
+	f("something behind the stamp", append(bytes.TrimRight(tarOf(t, "MARK", "m", stampName, stamp), "\x00"), bytes.Repeat([]byte("x"), 2000)...), errArchive)
 	f("another stamp", tarOf(t, stampName, "dear"), nil)
 	f("the stamp of another version", tarOf(t, stampName, "trunkline journal 2\n"), nil)
 	var extended bytes.Buffer
