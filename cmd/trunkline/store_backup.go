@@ -126,8 +126,8 @@ func (b *madeBackup) copyOnline(ctx context.Context, locked error, verify bool, 
 	return err
 }
 
-// copy copies a directory that does not change meanwhile. Of an archive it verifies the original: it
-// cannot be opened, and what is read of it again are its bytes.
+// copy copies a directory that does not change meanwhile. For an archive it verifies the original:
+// the archive cannot be opened, and what is read of it again are its bytes.
 func (b *madeBackup) copy(ctx context.Context, dir string, verify bool, bar *cli.Progress) (err error) {
 	if !journaltool.IsArchive(b.Backup) {
 		b.Bytes, err = journaltool.Backup(ctx, dir, b.Backup, bar)

@@ -42,9 +42,9 @@ func (e *ImportError) Unwrap() error { return e.Err }
 const rowBatch = 1 << 20
 
 // Import makes a store of what Export wrote, in a directory that is missing or empty and in any
-// mode. It takes all or nothing: the store is built inside dir, verified as Verify does, and becomes
-// one at the end. A line that does not fit is an *ImportError; what is built is removed then, and
-// no server starts on what a crash left. size is that of in, 0 where it is not known.
+// mode. It takes all or nothing: the store is built inside dir, verified as Verify does, and
+// becomes one at the end. A line that does not fit is an *ImportError; what is built is removed
+// then, and no server starts on what a crash left. size is that of in, 0 where it is not known.
 func Import(ctx context.Context, in io.Reader, size uint64, dir string, mode journal.Mode, m Meter) (*Imported, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
