@@ -248,6 +248,44 @@ func checkBackup(t *testing.T, dest string, made bool, before []string) {
 	}
 }
 
+// TestCheckpointsThatAreLeft: a start removes the checkpoints of a server that was killed, also
+// where the store has another name since, or its checkpoints another place.
+func TestCheckpointsThatAreLeft(t *testing.T) {
+	f := func(before, after string, moved bool) {
+		t.Helper()
+		at := t.TempDir()
+		dir := filepath.Join(at, "data")
+		t.Setenv("TRUNKLINE_STORE_BACKUP_DIR", before)
+		s := startStoreServer(t, dir, "always", 0)
+		lease, err := control.Ask(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.kill()
+		lease.Close()
+		left := filepath.Dir(lease.Dir)
+		if moved {
+			if err := os.Rename(dir, dir+"2"); err != nil {
+				t.Fatal(err)
+			}
+			left, dir = strings.Replace(left, dir, dir+"2", 1), dir+"2"
+		}
+		if _, err := os.Stat(left); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("TRUNKLINE_STORE_BACKUP_DIR", after)
+		startStoreServer(t, dir, "always", 1).kill()
+		if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("from %q to %q: %s is left (%v)", before, after, left, err)
+		}
+	}
+	f("", "", false)
+	f("", "", true)
+	elsewhere := t.TempDir()
+	f("", elsewhere, false)
+	f(elsewhere, elsewhere, false)
+}
+
 // terminal is what a progress bar is drawn on. It calls begins when the first phase of that name
 // begins.
 type terminal struct {
