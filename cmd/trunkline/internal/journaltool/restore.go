@@ -40,8 +40,9 @@ func Archive(ctx context.Context, dir, dest string, m Meter) (written uint64, su
 	if err = Outside(dir, dest); err != nil {
 		return 0, sum, err
 	}
+	there := fmt.Errorf("cannot archive journal %s to %s: %w", dir, dest, embedded.ErrThere)
 	if _, err = os.Lstat(dest); err == nil {
-		return 0, sum, fmt.Errorf("cannot archive journal %s to %s: %w", dir, dest, embedded.ErrThere)
+		return 0, sum, there
 	}
 	f, err := os.CreateTemp(filepath.Dir(dest), filepath.Base(dest)+".*.part")
 	if err != nil {
@@ -59,7 +60,9 @@ func Archive(ctx context.Context, dir, dest string, m Meter) (written uint64, su
 	}
 	if err == nil {
 		// A hard link does not replace a file that came meanwhile. Some file systems have none.
-		if err = os.Link(f.Name(), dest); err != nil && !errors.Is(err, os.ErrExist) {
+		if err = os.Link(f.Name(), dest); errors.Is(err, os.ErrExist) {
+			err = there
+		} else if err != nil {
 			err = os.Rename(f.Name(), dest)
 		}
 	}
