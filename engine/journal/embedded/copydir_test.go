@@ -3,13 +3,17 @@ package embedded
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/embedded/memdisk"
+	"trunkline/fuzz/rounds"
 )
 
 func TestCopyOpensLikeTheOriginal(t *testing.T) {
@@ -215,5 +219,45 @@ func TestBuild(t *testing.T) {
 	}
 	if _, err := Open(quiet(Config{Dir: empty})); !errors.As(err, new(*journal.DamageError)) {
 		t.Errorf("a server on what a crash left: %v", err)
+	}
+}
+
+// TestPowerLossInABuild cuts the power while what was built is moved to its place: it is refused,
+// or it is whole.
+func TestPowerLossInABuild(t *testing.T) {
+	half, whole := 0, 0
+	for seed := range uint64(rounds.Of(16, 60)) {
+		mode := bothModes[seed%2]
+		c := &cutter{mem: memdisk.New(), rng: rand.New(rand.NewPCG(seed, 5)), must: func() journal.Index { return 30 }}
+		d := target{to: errorfs.Wrap(c.mem, c), dest: "a/x"}
+		err := d.within(func() error {
+			const at = "a/x/" + buildingDir
+			s := mustOpen(t, Config{Dir: at, Mode: mode, FS: c.mem})
+			mustWrite(t, s, 1, 30, 900)
+			mustClose(t, s)
+			c.at = c.ops.Load() + 1 + rand.New(rand.NewPCG(seed, 6)).Int64N(14)
+			return d.adopt(at)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.take("after it")
+		for _, cut := range c.cuts {
+			stamped, _ := checkStamp(cut.fs, "a/x", mode)
+			s, err := Open(quiet(Config{Dir: "a/x", Mode: mode, FS: cut.fs}))
+			if err != nil && !stamped {
+				half++
+				continue
+			}
+			if err != nil {
+				t.Fatalf("seed %d, cut %s: %v", seed, cut.what, err)
+			}
+			wantPrefix(t, s, 30)
+			whole++
+			mustClose(t, s)
+		}
+	}
+	if half == 0 || whole == 0 {
+		t.Errorf("%d cuts left half a journal, %d a whole one", half, whole)
 	}
 }
