@@ -45,13 +45,21 @@ const rowBatch = 1 << 20
 // mode. It takes all or nothing: the store is built inside dir, verified as Verify does, and
 // becomes one at the end. A line that does not fit is an *ImportError; what is built is removed
 // then, and no server starts on what a crash left. size is that of in, 0 where it is not known.
+// Where ctx ends while in has nothing to read, a goroutine stays until it has.
 func Import(ctx context.Context, in io.Reader, size uint64, dir string, mode journal.Mode, m Meter) (*Imported, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
 	im := &importer{ctx: ctx, m: m, size: size, done: Imported{Dir: dir, Mode: mode.String()}}
-	im.lines = lines{in: bufio.NewReaderSize(in, 64<<10), most: maxLine}
+	r, w := io.Pipe()
+	defer r.Close()
+	go func() {
+		_, err := io.Copy(w, in)
+		_ = w.CloseWithError(err) // nil is the end
+	}()
+	defer context.AfterFunc(ctx, func() { _ = r.CloseWithError(ctx.Err()) })()
+	im.lines = lines{in: bufio.NewReaderSize(r, 64<<10), most: maxLine}
 	err = embedded.Build(dir, func(place string) error {
 		im.place = place
 		if err := im.run(mode); err != nil {
@@ -117,10 +125,10 @@ func (im *importer) next() error {
 		im.again = false
 		return nil
 	}
-	if err := im.ctx.Err(); err != nil {
-		return err
-	}
 	text, err := im.lines.next()
+	if ended := im.ctx.Err(); ended != nil {
+		return ended
+	}
 	if err == io.EOF {
 		return err
 	}

@@ -219,9 +219,27 @@ func TestImportPlaces(t *testing.T) {
 	if _, also := os.Stat(other); !errors.Is(err, context.Canceled) || also == nil {
 		t.Errorf("interrupted: %v, %v", err, also)
 	}
+	ctx, cancel = context.WithCancel(t.Context())
+	_, err = Import(ctx, &silent{cancel: cancel, until: t.Context()}, 0, other, journal.Always, nothing{})
+	if !errors.Is(err, context.Canceled) || errors.As(err, new(*ImportError)) {
+		t.Errorf("interrupted while nothing comes: %v", err)
+	}
 	if names, _ := os.ReadDir(filepath.Dir(other)); len(names) != 0 {
 		t.Errorf("left %v", names)
 	}
+}
+
+// silent is a pipe into which nothing is written; the first reader interrupts the import.
+type silent struct {
+	cancel context.CancelFunc
+	until  context.Context
+}
+
+// Read implements io.Reader.
+func (s *silent) Read([]byte) (int, error) {
+	s.cancel()
+	<-s.until.Done()
+	return 0, io.EOF
 }
 
 // TestLongestLine: a line at the limit is read, and one byte more is refused.
