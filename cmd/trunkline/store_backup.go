@@ -12,6 +12,7 @@ import (
 	"trunkline/cmd/trunkline/internal/control"
 	"trunkline/cmd/trunkline/internal/journaltool"
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/embedded"
 )
 
 // backupFlags are the arguments of store backup and store restore.
@@ -119,6 +120,9 @@ func (b *madeBackup) copyOnline(ctx context.Context, locked error, verify bool, 
 	}
 	defer lease.Close()
 	b.Online, b.Index = true, lease.Index
+	if err := embedded.LeavesRoom(lease.Dir, b.Backup); err != nil {
+		return cli.Errorf(cli.CodeFailed, "%w", err).WithHint("a server without room refuses every change; make the backup on another disk")
+	}
 	err = b.copy(lease.Context(), lease.Dir, verify, bar)
 	if err != nil && ctx.Err() == nil && lease.Context().Err() != nil {
 		return fmt.Errorf("cannot copy the checkpoint %s: %w", lease.Dir, context.Cause(lease.Context()))

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // ErrThere means that the place for a copy is taken.
@@ -42,6 +45,33 @@ func copyOut(ctx context.Context, cfg Config, dir string, progress func(done, to
 		err = fmt.Errorf("cannot copy journal %s to %s: %w", h.dir, dir, typed(err))
 	}
 	return errors.Join(err, h.lock.Close())
+}
+
+// LeavesRoom returns an error that is ErrFull where a copy of the journal in dir to dest, which may
+// be missing, would fill the disk of a server whose checkpoint dir is: less than MinFreeBytes would
+// be left for it. A dest on another disk is not looked at. Disks that are of one size are taken for
+// one.
+func LeavesRoom(dir, dest string) error { return leavesRoom(disk, dir, dest) }
+
+func leavesRoom(fsys vfs.FS, dir, dest string) error {
+	h := holding{fs: readFS{fsys}, dir: dir}
+	files, err := h.contents()
+	if err != nil {
+		return err
+	}
+	need := uint64(MinFreeBytes)
+	for _, f := range files {
+		need += uint64(f.Bytes)
+	}
+	for _, err := fsys.Stat(dest); errors.Is(err, os.ErrNotExist) && dest != fsys.PathDir(dest); _, err = fsys.Stat(dest) {
+		dest = fsys.PathDir(dest)
+	}
+	of, err := fsys.GetDiskUsage(dir)
+	to, also := fsys.GetDiskUsage(dest)
+	if err != nil || also != nil || of.TotalBytes != to.TotalBytes || to.AvailBytes >= need {
+		return nil // what is not known is no reason
+	}
+	return fmt.Errorf("cannot copy to the disk of a server: it has %d bytes free, and %d are needed for the copy and the server: %w", to.AvailBytes, need, ErrFull)
 }
 
 type copier struct {

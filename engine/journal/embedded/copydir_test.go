@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -260,4 +261,52 @@ func TestPowerLossInABuild(t *testing.T) {
 	if half == 0 || whole == 0 {
 		t.Errorf("%d cuts left half a journal, %d a whole one", half, whole)
 	}
+}
+
+// sized is a file system of two disks: one below "a", the other one elsewhere.
+type sized struct {
+	vfs.FS
+	a, b vfs.DiskUsage
+	err  error
+}
+
+// GetDiskUsage implements vfs.FS.
+func (s *sized) GetDiskUsage(path string) (vfs.DiskUsage, error) {
+	if _, err := s.FS.Stat(path); err != nil {
+		return vfs.DiskUsage{}, err
+	}
+	if strings.HasPrefix(path, "a") {
+		return s.a, s.err
+	}
+	return s.b, s.err
+}
+
+// TestLeavesRoom: the least room for a copy to the disk of a server, one byte less, and a copy to
+// another disk.
+func TestLeavesRoom(t *testing.T) {
+	mem := vfs.NewMem()
+	s := mustOpen(t, Config{Dir: "a/store", FS: mem})
+	mustWrite(t, s, 1, 30, 900)
+	mustClose(t, s)
+	files, err := (&holding{fs: readFS{mem}, dir: "a/store"}).contents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	need := uint64(MinFreeBytes)
+	for _, f := range files {
+		need += uint64(f.Bytes)
+	}
+	f := func(what, dest string, fsys sized, want error) {
+		t.Helper()
+		fsys.FS = mem
+		if err := leavesRoom(&fsys, "a/store", dest); !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	least, less := vfs.DiskUsage{TotalBytes: 9, AvailBytes: need}, vfs.DiskUsage{TotalBytes: 9, AvailBytes: need - 1}
+	f("the least room", "a/x/y", sized{a: least}, nil)
+	f("a byte less", "a/x/y", sized{a: less}, ErrFull)
+	f("a byte less, beside", "a", sized{a: less}, ErrFull)
+	f("another disk", "x", sized{a: less, b: vfs.DiskUsage{TotalBytes: 8}}, nil)
+	f("not known", "a/x", sized{a: less, err: errors.New("not known")}, nil)
 }
