@@ -414,24 +414,55 @@ func TestSocketsThatCannotBeUsed(t *testing.T) {
 	f(cli.CodeUsage, "there is no key source", "threads.listen_addr")
 }
 
-// TestASocketBeyondLoopback follows the rules of an address in the settings.
-func TestASocketBeyondLoopback(t *testing.T) {
-	s := supervise(t)
-	ln, err := net.Listen("tcp4", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
+// TestSocketsOfAnotherKind: addresses follow the rules of the settings, and a socket on which each
+// accept would fail is refused.
+func TestSocketsOfAnotherKind(t *testing.T) {
+	f := func(want string, domain, kind int, at syscall.Sockaddr, listen bool) {
+		t.Helper()
+		fd, err := syscall.Socket(domain, kind|syscall.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = syscall.Bind(fd, at)
+		}
+		if err == nil && listen {
+			err = syscall.Listen(fd, 1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := os.NewFile(uintptr(fd), "")
+		defer file.Close()
+		s := supervise(t)
+		s.names, s.files = []string{"kernel.listen_addr"}, []*os.File{file}
+		c := s.start("--set=store.mode=memory", "--admin-listen=")
+		if _ = c.wait(); c.ProcessState.ExitCode() != cli.CodeUsage || !strings.Contains(c.log.String(), want) {
+			t.Errorf("%v %s, want %s", c.ProcessState, c.log.String(), want)
+		}
 	}
-	defer ln.Close()
-	file, err := ln.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
+	const noStream = "kernel.listen_addr: it is no listening stream socket"
+	dir := t.TempDir()
+	f("an address beyond loopback needs TLS with client certificates", syscall.AF_INET, syscall.SOCK_STREAM, &syscall.SockaddrInet4{}, true)
+	f(noStream+": tcp socket, listening false", syscall.AF_INET, syscall.SOCK_STREAM, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}, false)
+	f(noStream, syscall.AF_INET, syscall.SOCK_DGRAM, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}, false)
+	f(noStream+": unixgram", syscall.AF_UNIX, syscall.SOCK_DGRAM, &syscall.SockaddrUnix{Name: dir + "/d"}, false)
+	f(noStream+": unixpacket", syscall.AF_UNIX, syscall.SOCK_SEQPACKET, &syscall.SockaddrUnix{Name: dir + "/p"}, true)
+	f("want an absolute path", syscall.AF_UNIX, syscall.SOCK_STREAM, &syscall.SockaddrUnix{Name: "@" + dir}, true)
+	f("an address may have no comma", syscall.AF_UNIX, syscall.SOCK_STREAM, &syscall.SockaddrUnix{Name: dir + "/a,b"}, true)
+}
+
+// TestTheNumberOfSockets is bounded: the names of a process are looked at one by one.
+func TestTheNumberOfSockets(t *testing.T) {
+	f := func(number, want string) {
+		t.Helper()
+		s := supervise(t, "kernel.listen_addr")
+		s.environ = []string{"LISTEN_FDS=" + number}
+		c := s.start("--set=store.mode=memory", "--admin-listen=")
+		if _ = c.wait(); c.ProcessState.ExitCode() != cli.CodeUsage || !strings.Contains(c.log.String(), want) {
+			t.Errorf("%v %s, want %s", c.ProcessState, c.log.String(), want)
+		}
 	}
-	defer file.Close()
-	s.names, s.files = []string{"kernel.listen_addr"}, []*os.File{file}
-	c := s.start("--set=store.mode=memory", "--admin-listen=")
-	if _ = c.wait(); c.ProcessState.ExitCode() != cli.CodeUsage || !strings.Contains(c.log.String(), "an address beyond loopback needs TLS with client certificates") {
-		t.Errorf("%v %s", c.ProcessState, c.log.String())
-	}
+	f("512", "cannot use the socket named LISTEN_FD_4: it is no listening stream socket")
+	f("513", "cannot use LISTEN_FDS = 513: at most 512 sockets are taken")
+	f("9223372036854775807", "at most 512")
 }
 
 // TestAServerEndsWithItsTerminal, where SIGHUP is otherwise an order to reload.
