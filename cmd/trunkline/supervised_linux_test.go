@@ -7,12 +7,14 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"io"
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +27,9 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/loadgen"
+	"trunkline/engine/procgroup"
 	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ops"
 )
 
 // supervisor plays systemd: it opens the sockets of a server, keeps them open while servers come
@@ -375,6 +379,24 @@ func TestReloadFromAFile(t *testing.T) {
 	code, _, talk = trunkline(t, "reload", "--json", "--timeout=50ms", "--admin", s.addrs[0])
 	if code != cli.CodeUnavailable || !strings.Contains(talk, `"code":5`) {
 		t.Errorf("without a server: %d %s", code, talk)
+	}
+}
+
+// TestAServerThatEndsIsNotWaitedFor: a process that the signal ends has no outcome.
+func TestAServerThatEndsIsNotWaitedFor(t *testing.T) {
+	p := exec.Command("sleep", "600")
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Process.Kill() })
+	go func() { _ = p.Wait() }()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(ops.Reload{PID: p.Process.Pid, Started: procgroup.StartOf(p.Process.Pid)})
+	}))
+	t.Cleanup(srv.Close)
+	code, _, talk := trunkline(t, "reload", "--timeout=1h", "--admin", srv.Listener.Addr().String())
+	if code != cli.CodeUnavailable || !strings.Contains(talk, "has ended") {
+		t.Errorf("%d %s", code, talk)
 	}
 }
 

@@ -33,7 +33,7 @@ const ipcConn = "ipc-"
 
 // monitor begins to observe a connection for /monitor.
 func (s *server) monitor(conn string, payload int) (ops.Monitor, error) {
-	if payload > 0 && !s.cfg.Admin.MonitorPayloads {
+	if payload > 0 && !s.cfg.Load().Admin.MonitorPayloads {
 		return nil, &ops.Refusal{Status: http.StatusForbidden, Text: "cannot show payloads: admin.monitor_payloads is false",
 			Hint: "everyone who reaches the admin address could read them; set admin.monitor_payloads=true to allow it"}
 	}
@@ -43,7 +43,7 @@ func (s *server) monitor(conn string, payload int) (ops.Monitor, error) {
 		return nil, &ops.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("cannot monitor connection %q: want one of the kernel endpoint, such as ipc-12", conn),
 			Hint: "'trunkline connections --protocol ipc' lists them"}
 	}
-	tap, err := s.kernel.taps.Observe(id, monitorHead+payload, frameSize(s.cfg.Kernel.MaxFrameBytes))
+	tap, err := s.kernel.taps.Observe(id, monitorHead+payload, frameSize(s.cfg.Load().Kernel.MaxFrameBytes))
 	if err != nil {
 		return nil, monitorRefusal(conn, err)
 	}

@@ -283,6 +283,7 @@ func lookAtLameDuck(t *testing.T) {
 	r.must("kernel.lame_duck_secs=1")
 	r.stop()
 	r.await("lame_duck_secs=1")
+	r.hangup <- os.Interrupt
 	status, body := r.get("/readyz")
 	if status == http.StatusServiceUnavailable && !strings.Contains(body, `"reasons":["lame_duck"]`) {
 		t.Errorf("readyz = %d %s", status, body)
@@ -292,6 +293,9 @@ func lookAtLameDuck(t *testing.T) {
 	}
 	if err := r.end(); err != nil {
 		t.Error(err)
+	}
+	if !strings.Contains(r.log.String(), "the server is stopping") {
+		t.Error("a reload in the lame-duck time has no outcome")
 	}
 }
 
@@ -519,6 +523,36 @@ func TestCertificateFilesAreReadAgain(t *testing.T) {
 	}
 	if shown() != string(mineB.Certificate[0]) {
 		t.Error("the old certificate is shown")
+	}
+}
+
+// TestAReloadIsShown: the console has the values in force while others read them, and the
+// supervisor gets the reason of a refusal on one line.
+func TestAReloadIsShown(t *testing.T) {
+	var states banner
+	r := &reloadable{hangup: make(chan os.Signal, 1)}
+	r.instance = launch(t, Options{Hangup: r.hangup, Notify: func(s string) { fmt.Fprintf(&states, "%s\n--\n", s) },
+		Reload: func() (*config.Config, error) { return loadAgain(*r.next.Load()) }})
+	r.await("msg=serving")
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		for range 20 {
+			r.get("/console/settings.json")
+			r.get("/monitor?conn=ipc-99")
+		}
+	}()
+	r.must("kernel.max_connections=4321")
+	<-asked
+	if _, body := r.get("/console/settings.json"); !strings.Contains(body, `"value":"4321"`) {
+		t.Errorf("the console shows other settings: %.300s", body)
+	}
+	if out := r.reload("kernel.loops=-1", "kernel.max_streams_per_connection=0"); out.OK {
+		t.Errorf("%+v", out)
+	}
+	got := states.String()
+	if want := "READY=1\nSTATUS=serving with the settings of before: cannot use these settings:   cannot use kernel.loops"; !strings.Contains(got, want) {
+		t.Errorf("%q has no %q", got, want)
 	}
 }
 

@@ -165,8 +165,10 @@ const (
 	stateAlive     = daemon.SdNotifyWatchdog
 )
 
-// stateStatus describes for people what the server does.
-func stateStatus(format string, args ...any) string { return "STATUS=" + fmt.Sprintf(format, args...) }
+// stateStatus describes for people what the server does. A state is one line.
+func stateStatus(format string, args ...any) string {
+	return "STATUS=" + strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
+}
 
 // stateMonotonic is the clock by which the supervisor knows one reload from the one before.
 func stateMonotonic() string { return strings.TrimSpace(daemon.SdNotifyMonotonicUsec()) }
