@@ -143,9 +143,25 @@ func (s *Sockets) close() {
 	s.open = nil
 }
 
+// notifyWithin is how long a supervisor may take to read states.
+const notifyWithin = time.Second
+
 // NotifySystemd sends states to the supervisor of the process (sd_notify(3)), if it wants them. One
-// that does not listen is no failure.
-func NotifySystemd(states string) { _, _ = daemon.SdNotify(false, states) }
+// that does not listen, or does not read in time, is no failure: daemon.SdNotify would wait for it
+// for ever.
+func NotifySystemd(states string) {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return
+	}
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	_ = c.SetWriteDeadline(time.Now().Add(notifyWithin))
+	_, _ = c.Write([]byte(states))
+}
 
 // WatchdogInterval returns how often the supervisor of the process wants a sign of life, 0 for
 // never.
