@@ -382,6 +382,39 @@ func TestReloadFromAFile(t *testing.T) {
 	}
 }
 
+// TestASettingsFileAtWork: one that is gone, empty or a part of itself takes nothing back to its
+// default.
+func TestASettingsFileAtWork(t *testing.T) {
+	s := supervise(t, "admin.listen_addr")
+	c := s.start("--set=store.mode=memory", "--listen=127.0.0.1:0")
+	s.await(c, "READY=1")
+	file := filepath.Join(c.Dir, "trunkline.yaml")
+	f := func(text string, code int, want string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if text == "gone" {
+			_ = os.Remove(file)
+		}
+		got, out, talk := trunkline(t, "reload", "--admin", s.addrs[0])
+		if got != code || !strings.Contains(out+talk, want) {
+			t.Errorf("%q: %d %s%s, want %d %s", text, got, out, talk, code, want)
+		}
+		s.await(c, "READY=1")
+	}
+	f("", 0, "changed  nothing")
+	f("kernel: {max_connections: 5}\n", 0, "kernel.max_connections")
+	f("gone", 1, "trunkline.yaml: it is gone; a file with only {} in it stands for no settings")
+	f("", 1, "trunkline.yaml: it is empty")
+	f("kernel: {max_conn", 1, "cannot read settings file")
+	f("kernel: {max_connections: 5}\n", 0, "changed  nothing")
+	f("# kernel: {max_connections: 5}\n", 0, "kernel.max_connections")
+	f("gone", 1, "it is gone")
+	f("{}", 0, "changed  nothing")
+	f("", 1, "it is empty")
+}
+
 // TestAServerThatEndsIsNotWaitedFor: a process that the signal ends has no outcome.
 func TestAServerThatEndsIsNotWaitedFor(t *testing.T) {
 	p := exec.Command("sleep", "600")

@@ -39,6 +39,7 @@ type Config struct {
 	origins   map[string]Origin
 	strangers []string // variables of the environment that look like settings and are none
 	file      string
+	blank     bool // the file has no byte
 	dev       bool
 }
 
