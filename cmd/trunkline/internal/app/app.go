@@ -173,10 +173,10 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		return nil, err
 	}
 	o.files, o.certs = stream.NewFiles(), make(certificates)
+	o.recorder = obs.NewRecorder(cfg.Admin.SlowThreshold, cfg.Admin.SlowEntries)
 	s := &server{options: o, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1), stopped: make(chan struct{}), started: time.Now(), version: o.Build.Version}
 	s.cfg.Store(cfg)
 	defer o.Sockets.close()
-	o.recorder = obs.NewRecorder(cfg.Admin.SlowThreshold, cfg.Admin.SlowEntries)
 	if s.kernel, err = openEndpoint(cfg, o, reg); err != nil {
 		return nil, err
 	}

@@ -131,6 +131,7 @@ func (s *server) limit(cfg *config.Config) {
 	if s.tools != nil {
 		s.tools.loops.SetMaxConnections(cfg.Toolhost.MaxConnections)
 	}
+	s.options.recorder.SetSlowThreshold(cfg.Admin.SlowThreshold)
 	t := &cfg.Threads
 	s.kernel.threads.engine.SetPostRates(core.PostRates{PerAgent: t.RatePostPerAgentPerMinute, PerThread: t.RatePostPerThreadPerMinute})
 	if s.threads != nil {

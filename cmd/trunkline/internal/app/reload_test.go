@@ -149,6 +149,7 @@ func TestEveryLiveSetting(t *testing.T) {
 		"kernel.max_streams_per_connection":           lookAtStreams,
 		"kernel.max_event_types":                      lookAtEventTypes,
 		"kernel.lame_duck_secs":                       lookAtLameDuck,
+		"admin.slow_threshold_ms":                     lookAtSlowLog,
 		"http.max_connections":                        lookAtWebConnections,
 		"http.max_in_flight":                          lookAtWebRequests,
 		"toolhost.max_connections":                    lookAtToolConnections,
@@ -296,6 +297,29 @@ func lookAtLameDuck(t *testing.T) {
 	}
 	if !strings.Contains(r.log.String(), "the server is stopping") {
 		t.Error("a reload in the lame-duck time has no outcome")
+	}
+}
+
+// lookAtSlowLog has a query without an answer take its millisecond.
+func lookAtSlowLog(t *testing.T) {
+	r := startReloadable(t, "admin.slow_threshold_ms=0")
+	c := r.dial(r.addr("kernel ipc"))
+	if _, err := c.RegisterQueryHandler(t.Context(), client.RegisterQueryHandler{QueryTypes: []string{"q"}}); err != nil {
+		t.Fatal(err)
+	}
+	slow := func() string {
+		if _, err := c.Query(t.Context(), client.Query{QueryType: "q", TimeoutMS: 5}); err == nil {
+			t.Fatal("an answer")
+		}
+		_, body := r.get("/slowlog")
+		return body
+	}
+	if got := slow(); !strings.Contains(got, `"total":0`) {
+		t.Errorf("it is off: %s", got)
+	}
+	r.must("admin.slow_threshold_ms=1")
+	if got := slow(); !strings.Contains(got, `"threshold_seconds":0.001`) || !strings.Contains(got, "commbus.Query") {
+		t.Errorf("it is on: %s", got)
 	}
 }
 
