@@ -35,6 +35,14 @@ func (p problems) Error() string {
 	return "cannot use these settings:\n  " + strings.Join(p, "\n  ")
 }
 
+// Problems returns an error that lists what is wrong with settings, nil if nothing is.
+func Problems(list []string) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return problems(list)
+}
+
 // layer is one source of settings. names holds the variable or flag a key came from, when the layer
 // has several names.
 type layer struct {
