@@ -40,7 +40,9 @@ func NewRecorder(threshold time.Duration, entries int) *Recorder {
 
 // SetSlowThreshold changes the threshold of the slow log for the requests that are answered from
 // now on.
-func (r *Recorder) SetSlowThreshold(threshold time.Duration) { r.slow.threshold.Store(int64(threshold)) }
+func (r *Recorder) SetSlowThreshold(threshold time.Duration) {
+	r.slow.threshold.Store(int64(threshold))
+}
 
 // Meter returns the meter of the methods of a protocol, whose rows have the index of their name.
 func (r *Recorder) Meter(protocol string, methods []string) *Meter {

@@ -109,6 +109,7 @@ func (s *server) takeOver(now time.Time) (changed, restart []string, err error) 
 	}
 	s.limit(next)
 	s.cfg.Store(next)
+	warnFiles(s.log, next)
 	for _, key := range files {
 		if !slices.Contains(changed, key) {
 			changed = append(changed, key)
