@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -237,6 +238,63 @@ func TestARestartFailsNoRequest(t *testing.T) {
 		t.Errorf("%d due, %d done, %d failed: %v", r.Total.Due, r.Total.Done, r.Total.Failed, r.Total.Errors)
 	}
 	t.Logf("%d requests, %d sent again, %d connections ended unannounced", r.Total.Done, r.Total.Resent, r.Total.Lost)
+}
+
+// TestHTTPClientsOfADrainReachTheNextServer: while a request holds a drain up, one that connects
+// waits, and is answered by the server that comes next.
+func TestHTTPClientsOfADrainReachTheNextServer(t *testing.T) {
+	s := supervise(t, "http.listen_addr")
+	args := []string{"--set=store.mode=memory", "--listen=127.0.0.1:0", "--admin-listen=", "--set=kernel.shutdown_grace_secs=60"}
+	first := s.start(args...)
+	s.await(first, "READY=1")
+	const head, body = "POST /api/v1/process HTTP/1.1\r\nHost: x\r\nContent-Length: 18\r\n\r\n", `{"raw_input":"hi"}`
+	dial := func(request string) net.Conn {
+		t.Helper()
+		c, err := net.Dial("tcp", s.addrs[0])
+		if err == nil {
+			_, err = io.WriteString(c, request)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		_ = c.SetDeadline(time.Now().Add(2 * waitFor))
+		return c
+	}
+	answered := func(why string, c net.Conn) {
+		t.Helper()
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", why, err, first.log.String())
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		if resp.StatusCode != http.StatusOK || err != nil {
+			t.Errorf("%s: %s, %v", why, resp.Status, err)
+		}
+	}
+	const begun = "HTTP/1.1 100 Continue\r\n\r\n" // the request is in flight
+	idle, busy := dial(head+body), dial(strings.Replace(head, "\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n", 1))
+	answered("idle", idle)
+	got := make([]byte, len(begun))
+	if _, err := io.ReadFull(busy, got); err != nil || string(got) != begun {
+		t.Fatalf("%q, %v", got, err)
+	}
+	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := idle.Read(make([]byte, 1)); n > 0 || err == nil { // listeners close before it does
+		t.Errorf("an idle connection: %d bytes, %v", n, err)
+	}
+	late := dial(head + body)
+	if _, err := io.WriteString(busy, body); err != nil {
+		t.Fatal(err)
+	}
+	answered("in flight", busy)
+	if err := first.wait(); err != nil {
+		t.Errorf("%v\n%s", err, first.log.String())
+	}
+	s.await(s.start(args...), "READY=1")
+	answered("late", late)
 }
 
 // writeIdentity writes a new self-signed certificate for 127.0.0.1 and its key, and returns its
