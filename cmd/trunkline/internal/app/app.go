@@ -99,6 +99,7 @@ type server struct {
 	version string
 
 	reloaded atomic.Pointer[ops.Reload] // nil before the first reload
+	outcomes sync.Mutex                 // of those who replace reloaded
 	stopped  chan struct{}              // closed when Run returns
 }
 
@@ -151,6 +152,7 @@ func (s *server) run(ctx context.Context) error {
 	if s.options.Watchdog > 0 {
 		watch.Go(func() { s.feedWatchdog(alive) })
 	}
+	hangup, reloaded := s.options.Hangup, make(chan struct{}, 1)
 	for {
 		select {
 		case <-ctx.Done():
@@ -160,8 +162,14 @@ func (s *server) run(ctx context.Context) error {
 			go s.refuseReloads()
 			s.log.Error("stopping", "error", err)
 			return err
-		case <-s.options.Hangup:
-			s.reload()
+		case <-hangup:
+			hangup = nil // one at a time; a disk that does not answer holds no order to stop up
+			go func() {
+				s.reload(ctx)
+				reloaded <- struct{}{}
+			}()
+		case <-reloaded:
+			hangup = s.options.Hangup
 		}
 	}
 }

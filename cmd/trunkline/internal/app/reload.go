@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"os"
 	"slices"
@@ -25,17 +26,19 @@ func (s *server) lastReload() ops.Reload {
 }
 
 // reload reads the settings again, and takes over what a running server can change: all of it or,
-// if anything is wrong, nothing.
-func (s *server) reload() {
+// if anything is wrong or ctx ends meanwhile, nothing.
+func (s *server) reload(ctx context.Context) {
 	now := time.Now()
 	s.options.notify(stateReloading, stateMonotonic(), stateStatus("reading the settings again"))
-	changed, restart, err := s.takeOver(now)
+	changed, restart, err := s.takeOver(ctx, now)
 	s.keepOutcome(now, changed, restart, err)
 	status := stateStatus("serving")
 	if err != nil {
 		status = stateStatus("serving with the settings of before: %v", err)
 	}
-	s.options.notify(stateReady, status)
+	if ctx.Err() == nil { // a server that stops is not ready
+		s.options.notify(stateReady, status)
+	}
 }
 
 // errStopping is the outcome of a reload that was ordered too late.
@@ -55,6 +58,8 @@ func (s *server) refuseReloads() {
 
 // keepOutcome has a reload that began at now logged, and shown by /reload.
 func (s *server) keepOutcome(now time.Time, changed, restart []string, err error) {
+	s.outcomes.Lock()
+	defer s.outcomes.Unlock()
 	r := s.lastReload()
 	r.Count++
 	r.At, r.Error = &now, ""
@@ -70,7 +75,7 @@ func (s *server) keepOutcome(now time.Time, changed, restart []string, err error
 
 // takeOver returns the settings that have changed, their files included, and those that take a
 // restart.
-func (s *server) takeOver(now time.Time) (changed, restart []string, err error) {
+func (s *server) takeOver(ctx context.Context, now time.Time) (changed, restart []string, err error) {
 	old := s.cfg.Load()
 	next, err := s.options.Reload()
 	if err != nil {
@@ -95,6 +100,9 @@ func (s *server) takeOver(now time.Time) (changed, restart []string, err error) 
 	verify, err := s.threads.prepare(&old.Threads, &next.Threads) // the last one: what it has opened is used
 	if err != nil {
 		return nil, nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, nil, errStopping
 	}
 	certify()
 	if s.exacta != nil {

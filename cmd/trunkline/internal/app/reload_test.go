@@ -580,6 +580,30 @@ func TestAReloadIsShown(t *testing.T) {
 	}
 }
 
+// TestAReloadThatHangsHoldsNoStopUp: its files may be on a disk that does not answer.
+func TestAReloadThatHangsHoldsNoStopUp(t *testing.T) {
+	asked, answer, level := make(chan struct{}), make(chan struct{}), new(slog.LevelVar)
+	hangup := make(chan os.Signal, 1)
+	i := launch(t, Options{Hangup: hangup, LogLevel: level, Reload: func() (*config.Config, error) {
+		asked <- struct{}{}
+		<-answer
+		return loadAgain([]string{"log.level=error"})
+	}})
+	i.await("msg=serving")
+	hangup <- os.Interrupt
+	<-asked
+	if err := i.end(); err != nil {
+		t.Error(err)
+	}
+	close(answer)
+	for !strings.Contains(i.log.String(), "the server is stopping") {
+		time.Sleep(time.Millisecond)
+	}
+	if level.Level() != slog.LevelInfo {
+		t.Errorf("it was taken over all the same: %v", level.Level())
+	}
+}
+
 // TestWhatAReloadRefuses is all or nothing.
 func TestWhatAReloadRefuses(t *testing.T) {
 	cert, key, _, _ := identity(t)
