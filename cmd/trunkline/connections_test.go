@@ -73,6 +73,20 @@ func TestSlowlogIsSortedAndCut(t *testing.T) {
 	order("", "--protocol", "exacta")
 }
 
+// TestOnlyProtocolsOfConnections: a name of another verb is refused, and not offered.
+func TestOnlyProtocolsOfConnections(t *testing.T) {
+	for _, verb := range []string{"connections", "slowlog"} {
+		_, talk := asked(t, cli.CodeUsage, verb, "--protocol", "kernel")
+		wantParts(t, talk, `cannot use --protocol "kernel": want ipc, http, toolhost, threads or exacta`)
+		out, _ := asked(t, 0, "__completeNoDesc", verb, "--protocol", "")
+		if !strings.HasPrefix(out, "ipc\nhttp\ntoolhost\nthreads\nexacta\n:") {
+			t.Errorf("%s: %s", verb, out)
+		}
+	}
+	out, _ := asked(t, 0, "__completeNoDesc", "slowlog", "--sort", "")
+	wantParts(t, out, "time\nduration\n:")
+}
+
 // TestAnOlderServer has no such lists.
 func TestAnOlderServer(t *testing.T) {
 	addr := adminOf(t, nil)

@@ -130,6 +130,9 @@ func (s *Server) Stats() Stats {
 	return st
 }
 
+// Totals returns how many connections are open, and the bytes read and written by all there were.
+func (s *Server) Totals() (open, in, out int64) { return s.book.Totals() }
+
 // Connections appends a row for each open connection.
 func (s *Server) Connections(dst []obs.Connection) []obs.Connection { return s.book.Connections(dst) }
 

@@ -221,6 +221,22 @@ func TestEveryProtocolIsMeasured(t *testing.T) {
 	if protocols["ipc"] != 1 || protocols["toolhost"] != 1 || protocols["threads"] != 1 || protocols["exacta"] != 1 {
 		t.Errorf("%v of %d connections", protocols, len(open))
 	}
+	web, err := net.Dial("tcp", e.addr("threads http"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer web.Close()
+	var before, o obs.Overview
+	e.load("/overview", &before)
+	if _, err := io.WriteString(web, "GET /v1/nowhere HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := web.Read(make([]byte, 1)); err != nil { // the server has it
+		t.Fatal(err)
+	}
+	if e.load("/overview", &o); o.Connections["threads"] != 2 || o.BytesIn <= before.BytesIn {
+		t.Errorf("the overview has %v, %d bytes in, before %d", o.Connections, o.BytesIn, before.BytesIn)
+	}
 	e.load("/connections?protocol=toolhost", &l)
 	if l.Total != 1 || l.Connections[0].ID != "toolhost-1" {
 		t.Errorf("%+v", l)
