@@ -207,6 +207,14 @@ func TestSlowLogAtItsLimit(t *testing.T) {
 	if s := rec.Slow(); s.Total != 8 || s.Entries[0].ID != 8 || s.Entries[1].ID != 3 {
 		t.Errorf("%+v", s)
 	}
+	rec.SetSlowThreshold(0)
+	m.Record(0, 300e6, 1, 0, peer("5"))
+	rec.SetSlowThreshold(100e6 + 1)
+	m.Record(0, 100e6, 1, 0, peer("6"))
+	rec.SetSlowThreshold(100e6)
+	f("4", "3", "2")
+	m.Record(0, 100e6, 1, 0, peer("7"))
+	f("7", "4", "3")
 }
 
 func TestPending(t *testing.T) {

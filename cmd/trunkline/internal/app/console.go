@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/codec/jsonx"
 	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
@@ -35,8 +34,7 @@ const maxConsoleCalls = 64
 // consolePages is the web console with what it reads the server through.
 type consolePages struct {
 	*console.Console
-	s   *server
-	cfg *config.Config
+	s *server
 	// host serves the console's own connections to the kernel endpoint, which are pipes: what it
 	// shows and changes of a process goes the way of all requests, the wait for the disk included.
 	host *stream.Host
@@ -44,12 +42,13 @@ type consolePages struct {
 
 // openConsole returns the console of the admin listener, whose other parts are in oc.
 func (s *server) openConsole(oc *ops.Config, version string) (*consolePages, error) {
-	viewer, operator, err := s.cfg.Admin.ConsoleTokens()
+	cfg := s.cfg.Load()
+	viewer, operator, err := cfg.Admin.ConsoleTokens()
 	if err != nil {
 		return nil, err
 	}
-	p := &consolePages{s: s, cfg: s.cfg, host: stream.NewHost(stream.Config{
-		MaxConnections: maxConsoleCalls, Limits: limits(&s.cfg.Kernel), Open: s.kernel.svc.Open, Refuse: s.kernel.svc.AppendRefusal, Logger: s.log,
+	p := &consolePages{s: s, host: stream.NewHost(stream.Config{
+		MaxConnections: maxConsoleCalls, Limits: limits(&cfg.Kernel), Open: s.kernel.svc.Open, Refuse: s.kernel.svc.AppendRefusal, Logger: s.log,
 	})}
 	src := console.Source{
 		Overview: oc.Overview, Processes: p.processes, Process: p.process, Terminate: p.terminate,
@@ -60,7 +59,7 @@ func (s *server) openConsole(oc *ops.Config, version string) (*consolePages, err
 		src.Projects, src.Project, src.Cancel = p.projects, p.project, p.cancel
 	}
 	p.Console, err = console.New(console.Config{
-		Source: src, ViewerToken: viewer, OperatorToken: operator, Loopback: s.cfg.Admin.Loopback(), Version: version, Logger: s.log,
+		Source: src, ViewerToken: viewer, OperatorToken: operator, Loopback: cfg.Admin.Loopback(), Version: version, Logger: s.log,
 	})
 	if err != nil {
 		p.shutdown()
@@ -346,7 +345,7 @@ func (p *consolePages) store() console.Store {
 }
 
 func (p *consolePages) settings() (list []console.Setting) {
-	for _, row := range p.cfg.Rows() {
+	for _, row := range p.s.cfg.Load().Rows() {
 		list = append(list, console.Setting{Key: row.Key, Value: redacted(fmt.Sprint(row.Value)), Origin: row.Origin, Help: row.Help})
 	}
 	return list

@@ -152,7 +152,7 @@ var otherSettings = []setting{
 		help: "file with the token of viewers of the web console, at least 16 bytes; without tokens a loopback address needs none, and any other has no console"},
 	{key: keyConsoleOperator, def: "",
 		help: "file with the token of operators of the web console, at least 16 bytes; they may change as well as read"},
-	{key: "admin.slow_threshold_ms", def: 100, min: 0, max: maxToolMs,
+	{key: "admin.slow_threshold_ms", def: 100, min: 0, max: maxToolMs, live: true,
 		help: "a request that took as long or longer is in the slow log; 0: none is"},
 	{key: "admin.slow_entries", def: 512, min: 1, max: maxSlowEntries,
 		help: "requests that the slow log keeps, the newest ones"},
