@@ -46,9 +46,6 @@ func TestWhoMayRead(t *testing.T) {
 		f(name+", viewer where only operators are", []func(*Config){where, operators}, viewToken, 401, 401)
 		f(name+", viewer beside operators", []func(*Config){where, withTokens}, viewToken, 200, 200)
 	}
-	if _, err := New(Config{ViewerToken: "the same token", OperatorToken: "the same token"}); err == nil {
-		t.Error("one token has two roles")
-	}
 	r := newRig(t, withTokens)
 	w := r.get(root + "processes?state=READY")
 	if to := w.Header().Get("Location"); to != root+"login?next=%2Fconsole%2Fprocesses%3Fstate%3DREADY" {
@@ -84,6 +81,17 @@ func TestLogin(t *testing.T) {
 	w := r.do(q)
 	if got := w.Result().Cookies(); len(got) != 1 || !got[0].Secure || w.Header().Get("Location") != root {
 		t.Errorf("over TLS %d %v", w.Code, got)
+	}
+	// So it is where the browser speaks TLS to a proxy. A login ends the one before.
+	q = request("POST", root+"login", url.Values{"csrf": {r.auth.formSecret(0)}, "token": {viewToken}})
+	q.Header.Set("Origin", "https://localhost:50090")
+	q.Header.Set("Sec-Fetch-Site", "same-origin")
+	old := r.logIn(viewToken)
+	if got := r.do(with(q, old)).Result().Cookies(); len(got) != 1 || !got[0].Secure {
+		t.Errorf("over TLS to a proxy %v", got)
+	}
+	if w := r.do(with(request("GET", root, nil), old)); w.Code != 303 {
+		t.Errorf("the login before: %d", w.Code)
 	}
 	// The way back is a page of the console.
 	for next, to := range map[string]string{root + "store?x=1": root + "store?x=1", "": root, "https://evil.org/": root, "//evil.org/console/": root, root + "login": root} {
@@ -185,6 +193,35 @@ func TestChange(t *testing.T) {
 			t.Errorf("no line %q in the log:\n%s", line, r.log)
 		}
 	}
+	drop := func(pairs ...string) *http.Request {
+		v := url.Values{"id": {"ipc-1"}, "reason": {"why"}, "csrf": {secret}}
+		for i := 0; i < len(pairs); i += 2 {
+			v.Set(pairs[i], pairs[i+1])
+		}
+		return request("POST", root+"connection/drop", v)
+	}
+	want(t, r.do(with(request("GET", root+"connection?id=ipc-1", nil), op)), 200, "Drop this connection")
+	if w := r.do(with(request("GET", root+"connection?id=ipc-1", nil), view)); w.Code != 200 || strings.Contains(w.Body.String(), "/drop") {
+		t.Errorf("a viewer is shown the form: %d", w.Code)
+	}
+	f(drop(), 401, "a token is needed")
+	f(with(drop(), view), 403, "may not change")
+	f(with(drop("csrf", "x"), op), 403, "secret of the form")
+	f(from(with(drop(), op), "Origin", "https://evil.org"), 403, "another page")
+	f(with(drop("id", ""), op), 400, "id must have")
+	f(with(drop("id", strings.Repeat("i", maxText+1)), op), 400, "id must have")
+	f(with(drop("reason", strings.Repeat("r", maxText+1)), op), 400, "reason at most")
+	f(bearer(drop("id", "gone"), opToken), 404, `{"error":"not found"}`)
+	f(with(request("GET", root+"connection/drop?id=ipc-1", nil), op), 405, "")
+	f(with(drop("id", strings.Repeat("i", maxText), "reason", strings.Repeat("r", maxText)), op), 303, "")
+	f(with(drop(), op), 303, "")
+	if got := r.ended[len(r.ended)-1]; got != "connection ipc-1" || !strings.Contains(r.log.String(), `msg="console change" action=drop_connection connection=ipc-1 reason=why by=operator peer=`) {
+		t.Errorf("dropped %q, log:\n%s", got, r.log)
+	}
+	want(t, r.do(with(request("GET", root+"connections?dropped=ipc-9", nil), op)), 200, "The connection ipc-9 was dropped.")
+	if w := r.do(with(request("GET", root+"connections?dropped=ipc-1", nil), op)); strings.Contains(w.Body.String(), "was dropped") {
+		t.Error("a connection that is open counts as dropped")
+	}
 	project := r.do(with(request("GET", root+"project?id=7", nil), op))
 	want(t, project, 200, "Cancel what this project does")
 	f(with(request("POST", root+"project/cancel", url.Values{"id": {"7"}}), op), 403, "secret of the form")
@@ -197,7 +234,9 @@ func TestChange(t *testing.T) {
 	if w := open.get(page); strings.Contains(w.Body.String(), "/terminate") {
 		t.Error("a visitor without a login is shown the form")
 	}
-	want(t, r.do(with(request("GET", page+"&done=terminated", nil), op)), 200, "The process was terminated.")
+	if w := r.do(with(request("GET", page+"&done=terminated", nil), op)); w.Code != 200 || strings.Contains(w.Body.String(), "was terminated") {
+		t.Errorf("a process that runs counts as terminated: %d", w.Code)
+	}
 }
 
 // TestSessions: logins are bounded in number, age and idleness.
@@ -288,6 +327,67 @@ func TestFailures(t *testing.T) {
 	if n := len(r.auth.peers); n != 1 {
 		t.Errorf("%d addresses are counted after a pause", n)
 	}
+}
+
+// TestFailuresByNetwork: the addresses of one IPv6 network have one count.
+func TestFailuresByNetwork(t *testing.T) {
+	r := newRig(t, withTokens)
+	f := func(peer string, status int) {
+		t.Helper()
+		q := bearer(request("GET", root+"store.json", nil), "wrong")
+		q.RemoteAddr = peer
+		want(t, r.do(q), status, "")
+	}
+	for i := range failuresAtOnce {
+		f(fmt.Sprintf("[2001:db8:0:1::%x]:1", i+1), 401)
+	}
+	f("[2001:db8:0:1:ffff::]:1", 429)
+	f("[2001:db8:0:2::1]:1", 401)
+	f("[::ffff:10.0.0.1]:1", 401)
+	f("[::ffff:10.0.0.2]:1", 401)
+	if n := len(r.auth.peers); n != 4 {
+		t.Errorf("%d peers are counted, want 4", n)
+	}
+}
+
+// TestOtherTokens: what a token opened ends with it, and what others did does not.
+func TestOtherTokens(t *testing.T) {
+	r := newRig(t)
+	f := func(q *http.Request, status int) {
+		t.Helper()
+		if w := r.do(q); w.Code != status {
+			t.Errorf("%d, want %d: %.200s", w.Code, status, w.Body)
+		}
+	}
+	page := func() *http.Request { return request("GET", root+"store.json", nil) }
+	f(page(), 200)
+	if v, o := r.SetTokens(viewToken, opToken); !v || !o {
+		t.Errorf("two new tokens: %v %v", v, o)
+	}
+	f(page(), 401)
+	view, op := r.logIn(viewToken), r.logIn(opToken)
+	if v, o := r.SetTokens(viewToken, opToken); v || o {
+		t.Errorf("the same tokens: %v %v", v, o)
+	}
+	f(with(page(), view), 200)
+	if v, o := r.SetTokens("another one of viewers", opToken); !v || o {
+		t.Errorf("another token of viewers: %v %v", v, o)
+	}
+	f(with(page(), view), 401)
+	f(with(page(), op), 200)
+	f(bearer(page(), viewToken), 401)
+	f(bearer(page(), "another one of viewers"), 200)
+	old := r.auth.inForce()
+	r.SetTokens(opToken, "")
+	f(with(page(), op), 401)
+	if _, _, ok := r.auth.begin(&old, operator); ok {
+		t.Error("a login with a token that was replaced meanwhile")
+	}
+	f(bearer(request("POST", root+"process/terminate", url.Values{"pid": {"p"}}), opToken), 403) // a viewer now
+	if r.SetTokens("", ""); len(r.auth.sessions) != 0 {
+		t.Errorf("%d logins without tokens", len(r.auth.sessions))
+	}
+	f(page(), 200)
 }
 
 // TestTerminateWaits: a change that the server does not make in time is refused.

@@ -98,6 +98,24 @@ func (c *Console) terminate(w http.ResponseWriter, r *http.Request) {
 	c.done(w, r, v, err, root+"process?done=terminated&pid="+url.QueryEscape(pid))
 }
 
+// drop closes a connection.
+func (c *Console) drop(w http.ResponseWriter, r *http.Request) {
+	v, ok := c.change(w, r)
+	if !ok {
+		return
+	}
+	id, reason := r.PostForm.Get("id"), r.PostForm.Get("reason")
+	if id == "" || len(id) > maxText || len(reason) > maxText {
+		answer(w, http.StatusBadRequest, failure{fmt.Sprintf("id must have 1 to %d bytes, reason at most %d", maxText, maxText)})
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), callWithin)
+	defer cancel()
+	err := c.cfg.Source.Drop(ctx, id)
+	c.audit(r, v, err, "action", "drop_connection", "connection", id, "reason", reason)
+	c.done(w, r, v, err, root+"connections?dropped="+url.QueryEscape(id))
+}
+
 // cancel gives up what a project does.
 func (c *Console) cancel(w http.ResponseWriter, r *http.Request) {
 	v, ok := c.change(w, r)
@@ -174,26 +192,35 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 		c.render(w, r, http.StatusForbidden, loginTemplate, visitor{}, form)
 		return
 	}
-	role, wait := c.auth.try(r.RemoteAddr, strings.TrimSpace(r.PostForm.Get("token")))
+	t := c.auth.inForce()
+	role, wait := c.auth.try(&t, r.RemoteAddr, strings.TrimSpace(r.PostForm.Get("token")))
 	if wait > 0 {
 		tooMany(w, wait)
 		return
 	}
-	if role == stranger {
+	value, s, ok := "", (*session)(nil), false
+	if role != stranger {
+		value, s, ok = c.auth.begin(&t, role)
+	}
+	if !ok {
 		c.cfg.Logger.Warn("console login failed", "peer", r.RemoteAddr)
 		form.Error = "This token is wrong."
 		c.render(w, r, http.StatusUnauthorized, loginTemplate, visitor{}, form)
 		return
 	}
-	value, s := c.auth.begin(role)
+	if old := c.auth.session(r); old != nil {
+		c.auth.end(old) // its cookie is replaced
+	}
 	c.cfg.Logger.Info("console login", "by", role.String(), "peer", r.RemoteAddr, "session", s.name)
 	http.SetCookie(w, c.cookie(r, value, int(sessionAge/time.Second)))
 	http.Redirect(w, r, form.Next, http.StatusSeeOther)
 }
 
-// cookie returns the cookie of a session; an age below 0 removes it.
+// cookie returns the cookie of a session; an age below 0 removes it. The origin of the form shows
+// whether the browser speaks TLS, with a proxy before this listener.
 func (c *Console) cookie(r *http.Request, value string, age int) *http.Cookie {
-	return &http.Cookie{Name: cookieName, Value: value, Path: root, MaxAge: age, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode}
+	secure := r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://")
+	return &http.Cookie{Name: cookieName, Value: value, Path: root, MaxAge: age, HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode}
 }
 
 func (c *Console) logout(w http.ResponseWriter, r *http.Request) {

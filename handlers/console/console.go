@@ -39,8 +39,8 @@ var files embed.FS
 // Config is what a Console is made of.
 type Config struct {
 	Source Source
-	// ViewerToken opens the console for reading, OperatorToken for changes as well. Without both,
-	// everything on a loopback address may read.
+	// ViewerToken opens the console for reading, OperatorToken for changes as well; they differ.
+	// Without both, everything on a loopback address may read.
 	ViewerToken, OperatorToken string
 	// Loopback is set where only this machine reaches the listener.
 	Loopback bool
@@ -70,11 +70,8 @@ func New(c Config) (*Console, error) {
 	if c.now == nil {
 		c.now = time.Now
 	}
-	a, err := newAuth(&c)
-	if err != nil {
-		return nil, err
-	}
-	h := &Console{cfg: c, auth: a, origins: http.NewCrossOriginProtection(), streams: make(chan struct{}, maxStreams)}
+	var err error
+	h := &Console{cfg: c, auth: newAuth(&c), origins: http.NewCrossOriginProtection(), streams: make(chan struct{}, maxStreams)}
 	h.running, h.stop = context.WithCancel(context.Background())
 	h.rates = sampler{read: c.Source.Overview, now: c.now}
 	h.tails.init(h.running, c.Source.Subscribe)
@@ -113,6 +110,9 @@ func (c *Console) route() {
 	if src.Terminate != nil {
 		c.mux.HandleFunc("POST "+root+"process/terminate", c.terminate)
 	}
+	if src.Drop != nil {
+		c.mux.HandleFunc("POST "+root+"connection/drop", c.drop)
+	}
 	if src.Cancel != nil {
 		c.mux.HandleFunc("POST "+root+"project/cancel", c.cancel)
 	}
@@ -133,12 +133,19 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	switch {
 	case c.cfg.Loopback && !isLoopback(r.Host):
-		http.Error(w, fmt.Sprintf("this console answers under localhost or a loopback address, not under %q", r.Host), http.StatusMisdirectedRequest)
+		answer(w, http.StatusMisdirectedRequest, failure{fmt.Sprintf("this console answers under localhost or a loopback address, not under %q", r.Host)})
 	case !c.cfg.Loopback && !c.auth.asks():
-		http.Error(w, "the console is closed: beyond loopback it needs admin.console_token_file or admin.console_operator_token_file", http.StatusForbidden)
+		answer(w, http.StatusForbidden, failure{"the console is closed: beyond loopback it needs admin.console_token_file or admin.console_operator_token_file"})
 	default:
 		c.mux.ServeHTTP(w, r)
 	}
+}
+
+// SetTokens replaces the tokens of Config, and reports which are others than before. Logins by
+// those end, and live views are asked for again.
+func (c *Console) SetTokens(viewerToken, operatorToken string) (viewers, operators bool) {
+	changed := c.auth.replace(viewerToken, operatorToken)
+	return changed[viewer], changed[operator]
 }
 
 // Close ends all live views and waits for what follows events for them.

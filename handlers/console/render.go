@@ -232,10 +232,19 @@ func functions(now func() time.Time) template.FuncMap {
 		"perSec":  perSecond,
 		"json":    indented,
 		"lower":   strings.ToLower,
+		"pieces":  pieces,
 		"maxRows": func() int { return maxRows },
 		"facts":   (*overview).facts, "states": (*overview).states, "protocols": (*overview).protocols,
 		"stages": stages, "edges": edges,
 	}
+}
+
+// pieces returns the parts of the name of a setting between which a line may break.
+func pieces(name string) (list []string) {
+	for part := range strings.SplitAfterSeq(name, ".") {
+		list = append(list, strings.SplitAfter(part, "_")...)
+	}
+	return list
 }
 
 // ago returns how long ago something was, in its largest unit.

@@ -98,7 +98,8 @@ type server struct {
 	started time.Time
 	version string
 
-	reloaded atomic.Pointer[ops.Reload] // nil before the first reload
+	inForce  atomic.Pointer[config.Config] // cfg, for other goroutines
+	reloaded atomic.Pointer[ops.Reload]    // nil before the first reload
 }
 
 // Run reads the store and serves until ctx ends, then drains (kernel-ipc §2.7) and returns nil; an
@@ -170,6 +171,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	}
 	o.files, o.certs = stream.NewFiles(), make(certificates)
 	s := &server{cfg: cfg, options: o, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1), started: time.Now(), version: o.Build.Version}
+	s.inForce.Store(cfg)
 	defer o.Sockets.close()
 	o.recorder = obs.NewRecorder(cfg.Admin.SlowThreshold, cfg.Admin.SlowEntries)
 	if s.kernel, err = openEndpoint(cfg, o, reg); err != nil {

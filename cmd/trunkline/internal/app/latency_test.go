@@ -34,7 +34,7 @@ type everywhere struct {
 	pool   *x509.CertPool
 }
 
-func startEverywhere(t *testing.T) *everywhere {
+func startEverywhere(t *testing.T, set ...string) *everywhere {
 	t.Helper()
 	private, public, err := token.NewKey()
 	if err != nil {
@@ -54,11 +54,11 @@ func startEverywhere(t *testing.T) *everywhere {
 	}
 	certFile, keyFile, _, pool := identity(t)
 	e.pool = pool
-	e.instance = start(t, "store.mode=always", "store.dir="+filepath.Join(dir, "store"), "http.tls_cert_file="+certFile, "http.tls_key_file="+keyFile,
+	e.instance = start(t, append(set, "store.mode=always", "store.dir="+filepath.Join(dir, "store"), "http.tls_cert_file="+certFile, "http.tls_key_file="+keyFile,
 		"http.listen_addr=0.0.0.0:0", "http.insecure_bind=true", "toolhost.listen_addr=unix://"+filepath.Join(dir, "tools"), "toolhost.root="+dir,
 		"threads.public_key_file="+key, "threads.issuer=https://issuer.example", "threads.listen_addr=127.0.0.1:0", "threads.lines_addr=127.0.0.1:0",
 		"threads.supervisor_mode=off", "exacta.listen_addr=unix://"+filepath.Join(dir, "projects"), "exacta.ws_addr=127.0.0.1:0",
-		"kernel.loops=2", "store.snapshot_interval_secs=1")
+		"kernel.loops=2", "store.snapshot_interval_secs=1")...)
 	return e
 }
 

@@ -54,7 +54,8 @@ func (s *server) messagesOf(name string) *messages {
 
 // monitor begins to observe a connection for /monitor.
 func (s *server) monitor(conn string, payload int) (ops.Monitor, error) {
-	if payload > 0 && !s.cfg.Admin.MonitorPayloads {
+	cfg := s.inForce.Load()
+	if payload > 0 && !cfg.Admin.MonitorPayloads {
 		return nil, &ops.Refusal{Status: http.StatusForbidden, Text: "cannot show payloads: admin.monitor_payloads is false",
 			Hint: "everyone who reaches the admin address could read them; set admin.monitor_payloads=true to allow it"}
 	}

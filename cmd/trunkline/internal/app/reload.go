@@ -63,6 +63,10 @@ func (s *server) takeOver(now time.Time) (changed, restart []string, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
+	admit, err := s.console.prepare(&next.Admin)
+	if err != nil {
+		return nil, nil, err
+	}
 	level, err := obs.ParseLevel(next.Log.Level)
 	if err != nil {
 		return nil, nil, err
@@ -78,12 +82,13 @@ func (s *server) takeOver(now time.Time) (changed, restart []string, err error) 
 		}
 		s.exacta.apply(projects)
 	}
-	files = append(files, verify()...)
+	files = append(append(files, admit()...), verify()...)
 	if s.options.LogLevel != nil {
 		s.options.LogLevel.Set(level)
 	}
 	s.limit(next)
 	s.cfg = next
+	s.inForce.Store(next)
 	for _, key := range files {
 		if !slices.Contains(changed, key) {
 			changed = append(changed, key)
