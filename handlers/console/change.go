@@ -18,13 +18,13 @@ func (c *Console) admit(w http.ResponseWriter, r *http.Request, asJSON bool) (v 
 	v, wait := c.auth.who(r)
 	switch {
 	case wait > 0:
-		tooMany(w, wait)
+		c.tooMany(w, r, wait)
 		return v, false
 	case v.role != stranger:
 		return v, true
 	case asJSON || r.Header.Get("Authorization") != "" || r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="trunkline console"`)
-		answer(w, http.StatusUnauthorized, failure{"a token is needed: Authorization: Bearer TOKEN, or a login at " + root + "login"})
+		c.refuse(w, r, v, http.StatusUnauthorized, "a token is needed: Authorization: Bearer TOKEN, or a login at "+root+"login")
 		return v, false
 	}
 	http.Redirect(w, r, root+"login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
@@ -32,9 +32,9 @@ func (c *Console) admit(w http.ResponseWriter, r *http.Request, asJSON bool) (v 
 }
 
 // tooMany refuses a peer with too many failures.
-func tooMany(w http.ResponseWriter, wait time.Duration) {
+func (c *Console) tooMany(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-	answer(w, http.StatusTooManyRequests, failure{"too many wrong tokens from this address; try again later"})
+	c.refuse(w, r, visitor{}, http.StatusTooManyRequests, "too many wrong tokens from this address; try again later")
 }
 
 // failure is the body of an answer that refuses.
@@ -50,17 +50,17 @@ func (c *Console) change(w http.ResponseWriter, r *http.Request) (v visitor, ok 
 	}
 	if v.role != operator {
 		c.cfg.Logger.Warn("console change refused", "path", r.URL.Path, "by", v.role.String(), "peer", r.RemoteAddr)
-		answer(w, http.StatusForbidden, failure{"the role " + v.role.String() + " may not change anything: log in with the token of an operator"})
+		c.refuse(w, r, v, http.StatusForbidden, "the role "+v.role.String()+" may not change anything: log in with the token of an operator")
 		return v, false
 	}
-	return v, c.form(w, r, v.session)
+	return v, c.form(w, r, v)
 }
 
 // form reads the form of a POST and checks where it comes from; else it answers the request. A
 // request without a session brings a token of its own, which no page from elsewhere has.
-func (c *Console) form(w http.ResponseWriter, r *http.Request, s *session) (ok bool) {
+func (c *Console) form(w http.ResponseWriter, r *http.Request, v visitor) (ok bool) {
 	if err := c.origins.Check(r); err != nil {
-		answer(w, http.StatusForbidden, failure{"this form comes from another page: " + err.Error()})
+		c.refuse(w, r, visitor{}, http.StatusForbidden, "this form comes from another page: "+err.Error())
 		return false
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -70,11 +70,11 @@ func (c *Console) form(w http.ResponseWriter, r *http.Request, s *session) (ok b
 		if errors.As(err, &large) {
 			status = http.StatusRequestEntityTooLarge
 		}
-		answer(w, status, failure{"cannot read the form: " + err.Error()})
+		c.refuse(w, r, v, status, "cannot read the form: "+err.Error())
 		return false
 	}
-	if s != nil && !same(r.PostForm.Get("csrf"), s.secret) {
-		answer(w, http.StatusForbidden, failure{"the secret of the form is missing or of an earlier login: load the page again"})
+	if v.session != nil && !same(r.PostForm.Get("csrf"), v.session.secret) {
+		c.refuse(w, r, v, http.StatusForbidden, "the secret of the form is missing or of an earlier login: load the page again")
 		return false
 	}
 	return true
@@ -88,7 +88,7 @@ func (c *Console) terminate(w http.ResponseWriter, r *http.Request) {
 	}
 	pid, reason := r.PostForm.Get("pid"), r.PostForm.Get("reason")
 	if pid == "" || len(pid) > maxText || len(reason) > maxText {
-		answer(w, http.StatusBadRequest, failure{fmt.Sprintf("pid must have 1 to %d bytes, reason at most %d", maxText, maxText)})
+		c.refuse(w, r, v, http.StatusBadRequest, fmt.Sprintf("pid must have 1 to %d bytes, reason at most %d", maxText, maxText))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), callWithin)
@@ -106,7 +106,7 @@ func (c *Console) drop(w http.ResponseWriter, r *http.Request) {
 	}
 	id, reason := r.PostForm.Get("id"), r.PostForm.Get("reason")
 	if id == "" || len(id) > maxText || len(reason) > maxText {
-		answer(w, http.StatusBadRequest, failure{fmt.Sprintf("id must have 1 to %d bytes, reason at most %d", maxText, maxText)})
+		c.refuse(w, r, v, http.StatusBadRequest, fmt.Sprintf("id must have 1 to %d bytes, reason at most %d", maxText, maxText))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), callWithin)
@@ -183,7 +183,7 @@ func nextOf(path string) string {
 }
 
 func (c *Console) login(w http.ResponseWriter, r *http.Request) {
-	if !c.form(w, r, nil) {
+	if !c.form(w, r, visitor{}) {
 		return
 	}
 	form := loginView{Next: nextOf(r.PostForm.Get("next"))}
@@ -195,7 +195,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 	t := c.auth.inForce()
 	role, wait := c.auth.try(&t, r.RemoteAddr, strings.TrimSpace(r.PostForm.Get("token")))
 	if wait > 0 {
-		tooMany(w, wait)
+		c.tooMany(w, r, wait)
 		return
 	}
 	value, s, ok := "", (*session)(nil), false
@@ -229,7 +229,7 @@ func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, root, http.StatusSeeOther)
 		return
 	}
-	if !c.form(w, r, s) {
+	if !c.form(w, r, visitor{role: s.role, session: s}) {
 		return
 	}
 	c.auth.end(s)

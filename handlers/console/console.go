@@ -24,6 +24,7 @@ const (
 	maxTopics   = 1000
 	maxText     = 1024    // bytes of one parameter
 	maxForm     = 8 << 10 // bytes of the body of a POST
+	maxMade     = 4       // pages with documents of clients made at a time; further ones wait
 )
 
 // callWithin bounds what a page waits for.
@@ -61,6 +62,7 @@ type Console struct {
 	mux     http.ServeMux
 	origins *http.CrossOriginProtection
 	streams chan struct{} // one for each live view
+	made    chan struct{} // one for each page that is made of documents
 	running context.Context
 	stop    context.CancelFunc
 }
@@ -71,7 +73,7 @@ func New(c Config) (*Console, error) {
 		c.now = time.Now
 	}
 	var err error
-	h := &Console{cfg: c, auth: newAuth(&c), origins: http.NewCrossOriginProtection(), streams: make(chan struct{}, maxStreams)}
+	h := &Console{cfg: c, auth: newAuth(&c), origins: http.NewCrossOriginProtection(), streams: make(chan struct{}, maxStreams), made: make(chan struct{}, maxMade)}
 	h.running, h.stop = context.WithCancel(context.Background())
 	h.rates = sampler{read: c.Source.Overview, now: c.now}
 	h.tails.init(h.running, c.Source.Subscribe)

@@ -23,6 +23,9 @@ type page struct {
 	load func(c *Console, r *http.Request, q query) (any, error)
 	// there reports whether the server has what the page shows.
 	there bool
+	// documents is set where the page shows what clients sent, which may be many times the size of a
+	// row.
+	documents bool
 
 	template *template.Template
 }
@@ -36,11 +39,11 @@ func parsePages(c *Config) ([]*page, error) {
 	all := []*page{
 		{name: overviewPage, title: "Overview", key: "o", load: loadOverview, there: s.Overview != nil},
 		{name: "processes", title: "Processes", key: "p", load: loadProcesses, there: s.Processes != nil},
-		{name: "process", title: "Process", parent: "processes", load: loadProcess, there: s.Process != nil},
+		{name: "process", title: "Process", parent: "processes", load: loadProcess, there: s.Process != nil, documents: true},
 		{name: "threads", title: "Threads", key: "t", load: loadThreads, there: s.Threads != nil},
-		{name: "thread", title: "Thread", parent: "threads", load: loadThread, there: s.Thread != nil},
+		{name: "thread", title: "Thread", parent: "threads", load: loadThread, there: s.Thread != nil, documents: true},
 		{name: "projects", title: "Projects", key: "j", load: loadProjects, there: s.Projects != nil},
-		{name: "project", title: "Project", parent: "projects", load: loadProject, there: s.Project != nil},
+		{name: "project", title: "Project", parent: "projects", load: loadProject, there: s.Project != nil, documents: true},
 		{name: "topics", title: "Topics", key: "e", load: loadTopics, there: s.Topics != nil},
 		{name: "topic", title: "Events", parent: "topics", load: loadTopic, there: s.Subscribe != nil},
 		{name: "connections", title: "Connections", key: "c", load: loadConnections, there: s.Connections != nil},
