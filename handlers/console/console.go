@@ -3,12 +3,8 @@ package console
 import (
 	"context"
 	"embed"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
-	"strings"
 	"time"
 )
 
@@ -43,7 +39,8 @@ type Config struct {
 	// ViewerToken opens the console for reading, OperatorToken for changes as well; they differ.
 	// Without both, everything on a loopback address may read.
 	ViewerToken, OperatorToken string
-	// Loopback is set where only this machine reaches the listener.
+	// Loopback is set where only this machine reaches the listener, and no page from elsewhere by a
+	// name of its own.
 	Loopback bool
 	// Version is that of the program.
 	Version string
@@ -133,14 +130,11 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	switch {
-	case c.cfg.Loopback && !isLoopback(r.Host):
-		answer(w, http.StatusMisdirectedRequest, failure{fmt.Sprintf("this console answers under localhost or a loopback address, not under %q", r.Host)})
-	case !c.cfg.Loopback && !c.auth.asks():
+	if !c.cfg.Loopback && !c.auth.asks() {
 		answer(w, http.StatusForbidden, failure{"the console is closed: beyond loopback it needs admin.console_token_file or admin.console_operator_token_file"})
-	default:
-		c.mux.ServeHTTP(w, r)
+		return
 	}
+	c.mux.ServeHTTP(w, r)
 }
 
 // SetTokens replaces the tokens of Config, and reports which are others than before. Logins by
@@ -154,15 +148,4 @@ func (c *Console) SetTokens(viewerToken, operatorToken string) (viewers, operato
 func (c *Console) Close() {
 	c.stop()
 	c.tails.close()
-}
-
-// isLoopback reports whether the Host of a request is localhost or a loopback address. A page from
-// elsewhere reaches a listener of this machine under a name of its own, which then points here; it
-// has no such name.
-func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }

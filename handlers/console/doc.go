@@ -7,8 +7,9 @@
 //	GET  /console/threads        newest first; /console/thread?id= is one of them
 //	GET  /console/projects       open ones; /console/project?id= has its plan and events
 //	GET  /console/topics         types of events; /console/topic?type= follows some of them
-//	GET  /console/connections, /console/slowlog, /console/store, /console/settings, /console/help
-//	POST /console/process/terminate, /console/project/cancel, /console/login, /console/logout
+//	GET  /console/connections    open ones; /console/connection?id= is one of them
+//	GET  /console/slowlog, /console/store, /console/settings, /console/help
+//	POST /console/process/terminate, /console/connection/drop, /console/project/cancel, /console/login, /console/logout
 //
 // A page with the suffix .json (/console/overview.json for the first one) has the same content.
 //
@@ -19,9 +20,8 @@
 //	elsewhere   nothing is served    the same
 //
 // A token is shown once in the login form, which sets a cookie with a random session id, or with
-// each request as "Authorization: Bearer". Under a loopback address the Host header must name this
-// machine, so that no page from elsewhere reads the console by a name of its own. A POST must come
-// from a page of the console and bring the secret of its form.
+// each request as "Authorization: Bearer". A reload may replace the tokens, which ends the logins by
+// them. A POST must come from a page of the console and bring the secret of its form.
 //
 // # Bounds
 //

@@ -102,7 +102,10 @@ func (c *Console) liveOverview(w http.ResponseWriter, r *http.Request) {
 		o := c.rates.take()
 		texts := o.texts()
 		changed := maps.Clone(texts)
-		maps.DeleteFunc(changed, func(id, text string) bool { return shown[id] == text })
+		maps.DeleteFunc(changed, func(id, text string) bool {
+			old, known := shown[id]
+			return known && old == text
+		})
 		if shown = texts; len(changed) > 0 {
 			s.add("", "values", changed)
 		} else {

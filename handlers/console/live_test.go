@@ -284,7 +284,7 @@ func TestStreams(t *testing.T) {
 	var all []*feed
 	for range maxStreams {
 		f := follow(t, base+root+"live", "")
-		f.wantRow("values", "fact-ready")
+		f.wantRow("values", `"bad-dropped":"","bad-errors":"yes"`)
 		all = append(all, f)
 	}
 	want(t, r.get(root+"live"), 503, "16 live views are open")

@@ -279,6 +279,7 @@ func functions(now func() time.Time) template.FuncMap {
 	return template.FuncMap{
 		"ago":     func(t time.Time) string { return ago(now().Sub(t)) },
 		"rfc":     func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
+		"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 		"seconds": seconds,
 		"bytes":   func(n any) string { return size(toFloat(n)) },
 		"count":   func(n any) string { return group(fmt.Sprint(n)) },

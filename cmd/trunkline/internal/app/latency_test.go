@@ -142,23 +142,26 @@ func (e *everywhere) use() (open []net.Conn) {
 	return open
 }
 
+// askThreads asks agent threads over HTTP, and returns the answer.
+func (e *everywhere) askThreads(path, body string) string {
+	e.t.Helper()
+	req, _ := http.NewRequest(http.MethodPost, "http://"+e.addr("threads http")+path, strings.NewReader(body))
+	req.Header.Set("Authorization", "Bearer "+e.bearer)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	answer, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	return string(answer)
+}
+
 func (e *everywhere) useThreads(open *[]net.Conn) {
 	t := e.t
-	post := func(path, body string) {
-		t.Helper()
-		req, _ := http.NewRequest(http.MethodPost, "http://"+e.addr("threads http")+path, strings.NewReader(body))
-		req.Header.Set("Authorization", "Bearer "+e.bearer)
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		_ = resp.Body.Close()
-	}
-	post("/v1/create_thread", `{"workspace_id":"wk","title":"t","type":"workflow","participants":["lead"]}`)
-	post("/v1/create_thread", `{"workspace_id":"wk"}`)
-	post("/v1/nowhere", `{}`)
+	e.askThreads("/v1/create_thread", `{"workspace_id":"wk","title":"t","type":"workflow","participants":["lead"]}`)
+	e.askThreads("/v1/create_thread", `{"workspace_id":"wk"}`)
+	e.askThreads("/v1/nowhere", `{}`)
 	conn, err := net.Dial("tcp", e.addr("threads lines"))
 	if err != nil {
 		t.Fatal(err)
