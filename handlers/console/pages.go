@@ -23,8 +23,8 @@ type page struct {
 	load func(c *Console, r *http.Request, q query) (any, error)
 	// there reports whether the server has what the page shows.
 	there bool
-	// documents is set where the page shows what clients sent, which may be many times the size of a
-	// row.
+	// documents is set where the page shows what clients sent, which may be many times the size of
+	// a row.
 	documents bool
 
 	template *template.Template
