@@ -8,8 +8,10 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -19,11 +21,11 @@ import (
 
 // Bounds of logins.
 const (
-	cookieName  = "trunkline_console"
-	maxSessions = 64             // logins at a time; one more ends the one that was idle longest
-	sessionAge  = 12 * time.Hour // since the login
-	sessionIdle = time.Hour      // since the last request
-	formAge     = time.Hour      // of the login form
+	cookieName  = "trunkline_console" // what the names of cookies begin with
+	maxSessions = 64                  // logins at a time; one more ends the one that was idle longest
+	sessionAge  = 12 * time.Hour      // since the login
+	sessionIdle = time.Hour           // since the last request
+	formAge     = time.Hour           // of the login form
 
 	// A peer address may fail so often at once, and once more in each pause. Addresses beyond
 	// maxPeers share one count.
@@ -210,9 +212,19 @@ func (a *auth) who(r *http.Request) (v visitor, wait time.Duration) {
 	return v, 0
 }
 
+// cookieOf returns the name of the cookie: browsers show a cookie to all ports of a host, and each
+// may be another server.
+func cookieOf(r *http.Request) string {
+	_, port, _ := net.SplitHostPort(r.Host)
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return cookieName
+	}
+	return cookieName + "_" + port
+}
+
 // session returns the login that the cookie of a request names, nil if there is none.
 func (a *auth) session(r *http.Request) *session {
-	cookie, err := r.Cookie(cookieName)
+	cookie, err := r.Cookie(cookieOf(r))
 	if err != nil {
 		return nil
 	}

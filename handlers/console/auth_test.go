@@ -93,6 +93,21 @@ func TestLogin(t *testing.T) {
 	if w := r.do(with(request("GET", root, nil), old)); w.Code != 303 {
 		t.Errorf("the login before: %d", w.Code)
 	}
+	// Servers of other ports have cookies of their own.
+	for host, name := range map[string]string{"localhost:50090": "trunkline_console_50090", "localhost": "trunkline_console", "[::1]:7": "trunkline_console_7", "localhost:a=b": "trunkline_console"} {
+		q := request("POST", root+"login", url.Values{"csrf": {r.auth.formSecret(0)}, "token": {viewToken}})
+		q.Host = host
+		got := r.do(q).Result().Cookies()
+		if len(got) != 1 || got[0].Name != name {
+			t.Fatalf("%s: %v, want %s", host, got, name)
+		}
+		back := with(request("GET", root, nil), got[0])
+		back.Host = host
+		want(t, r.do(back), 200, "Role: viewer")
+		if back.Host = "localhost:9"; r.do(back).Code != 303 {
+			t.Errorf("the cookie of %s opens another port", host)
+		}
+	}
 	// The way back is a page of the console.
 	for next, to := range map[string]string{root + "store?x=1": root + "store?x=1", "": root, "https://evil.org/": root, "//evil.org/console/": root, root + "login": root} {
 		form := url.Values{"csrf": {r.auth.formSecret(0)}, "token": {viewToken}, "next": {next}}

@@ -23,6 +23,9 @@ func (c *Console) admit(w http.ResponseWriter, r *http.Request, asJSON bool) (v 
 	case v.role != stranger:
 		return v, true
 	case asJSON || r.Header.Get("Authorization") != "" || r.Method != http.MethodGet && r.Method != http.MethodHead:
+		if v.going != nil { // a token was shown
+			c.cfg.Logger.Warn("console token refused", "path", r.URL.Path, "peer", r.RemoteAddr)
+		}
 		w.Header().Set("WWW-Authenticate", `Bearer realm="trunkline console"`)
 		c.refuse(w, r, v, http.StatusUnauthorized, "a token is needed: Authorization: Bearer TOKEN, or a login at "+root+"login")
 		return v, false
@@ -220,7 +223,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 // whether the browser speaks TLS, with a proxy before this listener.
 func (c *Console) cookie(r *http.Request, value string, age int) *http.Cookie {
 	secure := r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://")
-	return &http.Cookie{Name: cookieName, Value: value, Path: root, MaxAge: age, HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode}
+	return &http.Cookie{Name: cookieOf(r), Value: value, Path: root, MaxAge: age, HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode}
 }
 
 func (c *Console) logout(w http.ResponseWriter, r *http.Request) {

@@ -52,6 +52,10 @@ func TestLongHistory(t *testing.T) {
 	for i := range maxRows + 1 {
 		fmt.Fprintf(&b, `,{"stage":"s%d"}`, i)
 	}
+	long := timeline(json.RawMessage(`{"errors":[{"stage":"` + strings.Repeat("s", 2*maxDetail) + `","error":"` + strings.Repeat("e", 2*maxDetail) + `"}]}`))
+	if len(long) != 1 || len(long[0].Where) > maxDetail+4 || len(long[0].What) > maxDetail+4 {
+		t.Errorf("%d entries, the texts of the first have %d and %d bytes", len(long), len(long[0].Where), len(long[0].What))
+	}
 	list := timeline(json.RawMessage(`{"processing_history":[` + b.String()[1:] + `]}`))
 	if len(list) != maxRows || list[0].Where != "s1" || list[maxRows-1].Where != fmt.Sprint("s", maxRows) {
 		t.Errorf("%d entries from %+v", len(list), list[0])

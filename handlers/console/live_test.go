@@ -54,10 +54,14 @@ func followAs(t testing.TB, address, lastID string, login *http.Cookie) *feed {
 	}
 	if login != nil {
 		q.AddCookie(login)
+		q.Host = "localhost:50090" // the cookie has the port
 	}
 	resp, err := http.DefaultClient.Do(q)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("a live view is refused: %s", resp.Status)
 	}
 	f := &feed{t, resp, bufio.NewReader(resp.Body), stop}
 	t.Cleanup(f.end)

@@ -131,9 +131,9 @@ func entry(raw json.RawMessage, what string) moment {
 		return m
 	}
 	m.At, _ = time.Parse(time.RFC3339, take(fields, timeNames))
-	m.Where = take(fields, placeNames)
+	m.Where = clip(take(fields, placeNames))
 	if event := take(fields, eventNames); event != "" {
-		m.What = event
+		m.What = clip(event)
 	}
 	var rest []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -20,6 +21,9 @@ func TestFailuresByNetwork(t *testing.T) {
 		f(fmt.Sprintf("[2001:db8:0:1::%x]:1", i+1), 401)
 	}
 	f("[2001:db8:0:1:ffff::]:1", 429)
+	if n := strings.Count(r.log.String(), `msg="console token refused" path=/console/store.json peer=[2001:db8:0:1::`); n != failuresAtOnce {
+		t.Errorf("%d refusals are logged:\n%s", n, r.log)
+	}
 	f("[2001:db8:0:2::1]:1", 401)
 	f("[::ffff:10.0.0.1]:1", 401)
 	f("[::ffff:10.0.0.2]:1", 401)
