@@ -85,52 +85,36 @@ func (c *Console) form(w http.ResponseWriter, r *http.Request, v visitor) (ok bo
 
 // terminate ends a process.
 func (c *Console) terminate(w http.ResponseWriter, r *http.Request) {
-	v, ok := c.change(w, r)
-	if !ok {
-		return
-	}
-	pid, reason := r.PostForm.Get("pid"), r.PostForm.Get("reason")
-	if pid == "" || len(pid) > maxText || len(reason) > maxText {
-		c.refuse(w, r, v, http.StatusBadRequest, fmt.Sprintf("pid must have 1 to %d bytes, reason at most %d", maxText, maxText))
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), callWithin)
-	defer cancel()
-	err := c.cfg.Source.Terminate(ctx, pid, reason)
-	c.audit(r, v, err, "action", "terminate_process", "pid", pid, "reason", reason)
-	c.done(w, r, v, err, root+"process?done=terminated&pid="+url.QueryEscape(pid))
+	c.act(w, r, "terminate_process", "pid", "pid", c.cfg.Source.Terminate, root+"process?done=terminated&pid=")
 }
 
 // drop closes a connection.
 func (c *Console) drop(w http.ResponseWriter, r *http.Request) {
-	v, ok := c.change(w, r)
-	if !ok {
-		return
-	}
-	id, reason := r.PostForm.Get("id"), r.PostForm.Get("reason")
-	if id == "" || len(id) > maxText || len(reason) > maxText {
-		c.refuse(w, r, v, http.StatusBadRequest, fmt.Sprintf("id must have 1 to %d bytes, reason at most %d", maxText, maxText))
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), callWithin)
-	defer cancel()
-	err := c.cfg.Source.Drop(ctx, id)
-	c.audit(r, v, err, "action", "drop_connection", "connection", id, "reason", reason)
-	c.done(w, r, v, err, root+"connections?dropped="+url.QueryEscape(id))
+	c.act(w, r, "drop_connection", "id", "connection", func(ctx context.Context, id, _ string) error { return c.cfg.Source.Drop(ctx, id) }, root+"connections?dropped=")
 }
 
 // cancel gives up what a project does.
 func (c *Console) cancel(w http.ResponseWriter, r *http.Request) {
+	c.act(w, r, "cancel_project", "id", "project", func(ctx context.Context, id, _ string) error { return c.cfg.Source.Cancel(ctx, id) }, root+"project?done=cancelled&id=")
+}
+
+// act makes a change to what a field of the form names, which the log names by key. next is the
+// page behind it, without the name.
+func (c *Console) act(w http.ResponseWriter, r *http.Request, action, field, key string, do func(ctx context.Context, name, reason string) error, next string) {
 	v, ok := c.change(w, r)
 	if !ok {
 		return
 	}
-	id := r.PostForm.Get("id")
+	name, reason := r.PostForm.Get(field), r.PostForm.Get("reason")
+	if name == "" || len(name) > maxText || len(reason) > maxText {
+		c.refuse(w, r, v, http.StatusBadRequest, fmt.Sprintf("%s must have 1 to %d bytes, reason at most %d", field, maxText, maxText))
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), callWithin)
 	defer cancel()
-	err := c.cfg.Source.Cancel(ctx, id)
-	c.audit(r, v, err, "action", "cancel_project", "project", id)
-	c.done(w, r, v, err, root+"project?done=cancelled&id="+url.QueryEscape(id))
+	err := do(ctx, name, reason)
+	c.audit(r, v, err, "action", action, key, name, "reason", reason)
+	c.done(w, r, v, err, next+url.QueryEscape(name))
 }
 
 // done answers a change: a person by a page, a program by JSON.
