@@ -43,29 +43,29 @@ func TestDrop(t *testing.T) {
 	stays.want('e', "x")
 }
 
-// TestDropDoesNotWait for a loop that does not come round, nor for one that has ended.
+// TestDropDoesNotWait for a loop that does not come round, which then does not carry the order out,
+// nor for one that has ended.
 func TestDropDoesNotWait(t *testing.T) {
-	s := start(t, "tcp", func(c *Config) { c.Loops = 1 })
-	stays := s.dial()
-	stays.session()
-	l := s.loops[0]
-	l.rung.Store(true) // so that the order does not ring
-	ctx, cancel := context.WithCancel(context.Background())
+	sess := &stuck{entered: make(chan struct{}), leave: make(chan struct{})}
+	s := start(t, "tcp", func(c *Config) {
+		c.Loops = 1
+		c.Open = func(*link.Port) link.Session { return sess }
+	})
+	s.dial().send([]byte("x"))
+	<-sess.entered
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if found, err := s.Drop(ctx, "conn-1"); found || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v %v", found, err)
 	}
-	l.rung.Store(false)
-	l.ring()
-	stays.send(linktest.Frame('e', "x"))
-	stays.want('e', "x")
-	if _, found := s.connection(stays); !found {
-		t.Error("an order that was given up is carried out")
+	close(sess.leave)
+	if err := s.Probe(t.Context()); err != nil || s.Open() != 1 {
+		t.Errorf("%v, %d are open: an order that was given up is carried out", err, s.Open())
 	}
-	if err := s.Shutdown(context.Background()); err != nil {
+	if err := s.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := s.Drop(context.Background(), "conn-1"); found || err != nil {
+	if found, err := s.Drop(t.Context(), "conn-1"); found || err != nil {
 		t.Errorf("after the end: %v %v", found, err)
 	}
 }
