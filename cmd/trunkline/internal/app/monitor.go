@@ -41,7 +41,7 @@ type messages struct {
 func (s *server) messagesOf(name string) *messages {
 	switch {
 	case name == "ipc":
-		return &messages{&s.kernel.taps, frameSize(s.cfg.Kernel.MaxFrameBytes), readFrame}
+		return &messages{&s.kernel.taps, frameSize(s.inForce.Load().Kernel.MaxFrameBytes), readFrame}
 	case name == "toolhost" && s.tools != nil:
 		return &messages{&s.tools.taps, lineSize, readLine}
 	case name == "threads" && s.threads != nil:
@@ -54,8 +54,7 @@ func (s *server) messagesOf(name string) *messages {
 
 // monitor begins to observe a connection for /monitor.
 func (s *server) monitor(conn string, payload int) (ops.Monitor, error) {
-	cfg := s.inForce.Load()
-	if payload > 0 && !cfg.Admin.MonitorPayloads {
+	if payload > 0 && !s.inForce.Load().Admin.MonitorPayloads {
 		return nil, &ops.Refusal{Status: http.StatusForbidden, Text: "cannot show payloads: admin.monitor_payloads is false",
 			Hint: "everyone who reaches the admin address could read them; set admin.monitor_payloads=true to allow it"}
 	}
