@@ -66,6 +66,7 @@ func newConnectionsCmd() *cobra.Command {
 	}
 	f.add(cmd, "id", "age", "idle", "bytes_in", "bytes_out", "unsent", "in_flight", "streams")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runConnections(cmd, &f) }
+	cmd.AddCommand(newConnectionsDropCmd())
 	return cmd
 }
 

@@ -136,6 +136,9 @@ func (s *Server) Totals() (open, in, out int64) { return s.book.Totals() }
 // Connections appends a row for each open connection.
 func (s *Server) Connections(dst []obs.Connection) []obs.Connection { return s.book.Connections(dst) }
 
+// Drop closes the connection of a name at once. found is false where none has it.
+func (s *Server) Drop(name string) (found bool) { return s.book.Drop(name) }
+
 // The rows of the meter: what came for the one path there is, and the rest.
 const (
 	rowProcess = iota

@@ -97,6 +97,9 @@ func (s *Server) Connections(dst []obs.Connection) []obs.Connection {
 // Stats reads the counters of the WebSockets.
 func (s *Server) Stats() stream.Snapshot { return s.sockets.host.Snapshot() }
 
+// Drop closes the WebSocket of a name at once. found is false where none has it.
+func (s *Server) Drop(name string) (found bool) { return s.sockets.host.Drop(name) }
+
 // Refused returns how many WebSockets were turned away: over the limit, of another origin, or
 // without the token.
 func (s *Server) Refused() int64 {

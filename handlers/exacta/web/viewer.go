@@ -69,6 +69,9 @@ func (v *Viewer) Connections(dst []obs.Connection) []obs.Connection {
 // Stats reads the counters of the WebSockets.
 func (v *Viewer) Stats() stream.Snapshot { return v.sockets.host.Snapshot() }
 
+// Drop closes the WebSocket of a name at once. found is false where none has it.
+func (v *Viewer) Drop(name string) (found bool) { return v.sockets.host.Drop(name) }
+
 // ServeHTTP implements http.Handler.
 func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !v.sockets.cfg.names(r) {

@@ -59,6 +59,26 @@ func (e *entry) leave(c *Conn) {
 	delete(e.book.open, c)
 }
 
+// Drop closes the connection of a name at once. found is false where none has it.
+func (b *Book) Drop(name string) (found bool) {
+	b.mu.Lock()
+	var dropped *Conn
+	for c := range b.open {
+		if c.Name() == name {
+			dropped = c
+		}
+	}
+	b.mu.Unlock()
+	if dropped == nil {
+		return false
+	}
+	if secure, ok := dropped.Conn.(interface{ NetConn() net.Conn }); ok { // its own end may wait for the peer
+		_ = secure.NetConn().Close()
+	}
+	_ = dropped.Close()
+	return true
+}
+
 // Read counts what the peer sends.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)

@@ -1,10 +1,12 @@
 package conns
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strconv"
 	"strings"
@@ -111,4 +113,64 @@ func TestBook(t *testing.T) {
 	if p, began := Peer(t.Context()); p != nil || began <= 0 {
 		t.Errorf("%v at %d without a connection", p, began)
 	}
+}
+
+// TestDrop: the connection of a name is closed under its request, also over TLS.
+func TestDrop(t *testing.T) {
+	for name, secure := range map[string]bool{"plain": false, "TLS": true} {
+		t.Run(name, func(t *testing.T) { lookAtDrop(t, secure) })
+	}
+}
+
+func lookAtDrop(t *testing.T, secure bool) {
+	begun, gone := make(chan bool, 2), make(chan bool)
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun <- true
+		if r.URL.Path == "/wait" {
+			<-r.Context().Done()
+			gone <- true
+		}
+	}))
+	book := NewBook("http", "web")
+	client := http.DefaultClient
+	if secure {
+		srv.TLS = new(tls.Config)
+		srv.StartTLS()
+		srv.Close() // only its certificate is used
+		client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme, inner := "http://", net.Listener(ln)
+	if secure {
+		scheme, inner = "https://", tls.NewListener(ln, &tls.Config{Certificates: srv.TLS.Certificates})
+	}
+	web := &http.Server{Handler: srv.Config.Handler, ConnContext: With}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(book.Limit(inner, 3)) }()
+	failed := make(chan error, 1)
+	go func() {
+		resp, err := client.Get(scheme + ln.Addr().String() + "/wait")
+		if err == nil {
+			resp.Body.Close()
+		}
+		failed <- err
+	}()
+	<-begun
+	id := book.Connections(nil)[0].ID
+	if book.Drop("web-9") || book.Drop("http-1") || !book.Drop(id) || book.Drop(id) {
+		t.Error("another connection was dropped, or this one was not")
+	}
+	<-gone
+	if err := <-failed; err == nil {
+		t.Error("the request was answered")
+	}
+	if rows := book.Connections(nil); len(rows) != 0 {
+		t.Errorf("%+v are open", rows)
+	}
+	client.CloseIdleConnections()
+	_ = web.Close()
+	<-served
 }

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/codec/jsonx"
 	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
@@ -53,7 +55,7 @@ func (s *server) openConsole(oc *ops.Config, version string) (*consolePages, err
 	src := console.Source{
 		Overview: oc.Overview, Processes: p.processes, Process: p.process, Terminate: p.terminate,
 		Threads: p.threads, Thread: p.thread, Topics: p.topics, Subscribe: p.subscribe,
-		Connections: oc.Connections, Slow: oc.Slow, Store: p.store, Settings: p.settings,
+		Connections: oc.Connections, Drop: s.dropConnection, Slow: oc.Slow, Store: p.store, Settings: p.settings,
 	}
 	if s.exacta != nil {
 		src.Projects, src.Project, src.Cancel = p.projects, p.project, p.cancel
@@ -344,11 +346,33 @@ func (p *consolePages) store() console.Store {
 	return out
 }
 
+// settings lists those in force, also after a reload.
 func (p *consolePages) settings() (list []console.Setting) {
+	waiting := p.s.lastReload().Restart
 	for _, row := range p.s.cfg.Load().Rows() {
-		list = append(list, console.Setting{Key: row.Key, Value: redacted(fmt.Sprint(row.Value)), Origin: row.Origin, Help: row.Help})
+		list = append(list, console.Setting{Key: row.Key, Value: redacted(fmt.Sprint(row.Value)), Origin: row.Origin, Reload: row.Reload,
+			Waiting: slices.Contains(waiting, row.Key), Help: row.Help})
 	}
 	return list
+}
+
+// prepare reads the tokens that apply puts in force. apply returns the settings whose tokens are
+// others than before.
+func (p *consolePages) prepare(c *config.Admin) (apply func() []string, err error) {
+	if p == nil {
+		return func() []string { return nil }, nil
+	}
+	viewer, operator, err := c.ConsoleTokens()
+	return func() (changed []string) {
+		viewers, operators := p.SetTokens(viewer, operator)
+		if viewers {
+			changed = append(changed, "admin.console_token_file")
+		}
+		if operators {
+			changed = append(changed, "admin.console_operator_token_file")
+		}
+		return changed
+	}, err
 }
 
 // redacted returns a value without its secrets: the password of a URL, and what looks like a

@@ -93,6 +93,10 @@ func (s *server) takeOver(ctx context.Context, now time.Time) (changed, restart 
 	if err != nil {
 		return nil, nil, err
 	}
+	admit, err := s.console.prepare(&next.Admin)
+	if err != nil {
+		return nil, nil, err
+	}
 	level, err := obs.ParseLevel(next.Log.Level)
 	if err != nil {
 		return nil, nil, err
@@ -111,7 +115,7 @@ func (s *server) takeOver(ctx context.Context, now time.Time) (changed, restart 
 		}
 		s.exacta.apply(projects)
 	}
-	files = append(files, verify()...)
+	files = append(append(files, admit()...), verify()...)
 	if s.options.LogLevel != nil {
 		s.options.LogLevel.Set(level)
 	}

@@ -158,6 +158,8 @@ func TestEveryLiveSetting(t *testing.T) {
 		"exacta.max_connections":                      lookAtProjectConnections,
 		"exacta.max_open_projects":                    lookAtProjects,
 		"exacta.auth_token_file":                      lookAtProjectToken,
+		"admin.console_token_file":                    lookAtConsoleTokens,
+		"admin.console_operator_token_file":           lookAtConsoleOperators,
 		"threads.jwks_url":                            nil,
 		"threads.jwks_file":                           nil,
 		"threads.public_key_file":                     nil,
