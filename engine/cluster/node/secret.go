@@ -17,16 +17,16 @@ import (
 // secure sets TLS from Secret, where there is one.
 func (cfg *Config) secure() (err error) {
 	if cfg.Secret != "" {
-		cfg.TLS, err = secretTLS(cfg.Secret, cfg.Routes)
+		cfg.TLS, err = SecretTLS(cfg.Secret, cfg.Routes)
 	}
 	return err
 }
 
-// secretTLS returns both sides of TLS between nodes that know a secret. Its key is derived from the
+// SecretTLS returns both sides of TLS between nodes that know a secret. Its key is derived from the
 // secret, so that all nodes have the same one, and each accepts certificates of that key alone. The
 // library's own password would be sent to whatever answers at the address of a node, and would let
 // that in.
-func secretTLS(secret string, routes []Route) (*tls.Config, error) {
+func SecretTLS(secret string, routes []Route) (*tls.Config, error) {
 	seed, err := hkdf.Key(sha256.New, []byte(secret), nil, "trunkline cluster route", ed25519.SeedSize)
 	if err != nil {
 		return nil, err

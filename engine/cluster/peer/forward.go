@@ -29,7 +29,7 @@ func Dial(ctx context.Context, addr string, cfg *Config, service, client string)
 		c = tls.Client(nc, secured)
 	}
 	release := context.AfterFunc(ctx, func() { _ = nc.Close() })
-	err = dial(c, cfg.Secret, &header{cluster: cfg.Cluster, node: cfg.Node, service: service, client: client})
+	err = dial(c, &header{cluster: cfg.Cluster, node: cfg.Node, service: service, client: client})
 	if !release() {
 		err = errors.Join(ctx.Err(), err)
 	}

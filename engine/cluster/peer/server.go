@@ -25,10 +25,8 @@ const (
 type Config struct {
 	// Cluster and Node are the names of the cluster and of this node, of at most 255 bytes.
 	Cluster, Node string
-	// Secret is shared by all nodes: at least MinSecretBytes.
-	Secret []byte
 	// ServerTLS and ClientTLS have all connections between nodes encrypted, and both sides show
-	// certificates, which have the host of their address. nil: the secret is proved, and the bytes are in clear.
+	// certificates, which have the host of their address. nil: the bytes are in clear.
 	ServerTLS, ClientTLS *tls.Config
 	// MaxConnections bounds the connections that other nodes forward to this one. 0:
 	// DefaultMaxConnections.
@@ -37,10 +35,7 @@ type Config struct {
 }
 
 func (c *Config) check() error {
-	switch {
-	case len(c.Secret) < minSecret:
-		return fmt.Errorf("cannot use the secret of the cluster: %d bytes, at least %d", len(c.Secret), minSecret)
-	case len(c.Cluster) > maxText || len(c.Node) > maxText:
+	if len(c.Cluster) > maxText || len(c.Node) > maxText {
 		return fmt.Errorf("cannot use the names of cluster and node: at most %d bytes each", maxText)
 	}
 	if c.MaxConnections == 0 {
@@ -116,7 +111,7 @@ func (s *Server) greet(nc net.Conn) {
 	if s.cfg.ServerTLS != nil {
 		c = tls.Server(nc, s.cfg.ServerTLS)
 	}
-	h, err := greet(c, s.cfg.Secret, s.cfg.Cluster)
+	h, err := greet(c, s.cfg.Cluster)
 	if err != nil {
 		s.refuse(c, nc, err)
 		return

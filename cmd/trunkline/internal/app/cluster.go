@@ -1,8 +1,8 @@
 package app
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -77,7 +77,7 @@ func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *
 		_ = c.member.Close(ctx)
 		return nil, fmt.Errorf("cannot open cluster.peer_addr: %w", err)
 	}
-	c.addr = cmpAddr(l.AdvertiseAddr, ln.Addr().String())
+	c.addr = cmp.Or(l.AdvertiseAddr, ln.Addr().String())
 	c.forwards = peer.NewForwarder(peer.ForwardConfig{Owner: c.reach, Name: stream.RemoteName, Allow: stream.PeerAllowed, Hold: c.term + forwardHold})
 	c.tasks.Go(func() {
 		if err := c.peers.Serve(); err != nil {
@@ -90,48 +90,35 @@ func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *
 // forwardHold is how much longer than a lease a client waits for an owner.
 const forwardHold = 10 * time.Second
 
-func cmpAddr(set, bound string) string {
-	if set != "" {
-		return set
-	}
-	return bound
-}
-
 // join starts the server of this node, or connects to those of the operator.
 func (c *cluster) join(ctx context.Context, cfg *config.Config) error {
+	c.dial = peer.Config{Cluster: c.cfg.Name, Node: c.id, Logger: c.log}
+	secured, err := cfg.ClusterPeers()
+	if err != nil {
+		return err
+	}
+	if secured != nil {
+		c.dial.ServerTLS = secured
+		c.dial.ClientTLS = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: secured.Certificates, RootCAs: secured.RootCAs}
+	}
+	if c.cfg.Mode == config.ClusterNATS {
+		servers, err := cfg.ClusterServers(c.log)
+		if err == nil {
+			c.member, err = node.Connect(ctx, servers)
+		}
+		return err
+	}
 	n, err := cfg.ClusterNode()
 	if err != nil {
 		return err
 	}
-	c.dial = peer.Config{Cluster: c.cfg.Name, Node: c.id, Secret: peerSecret(c.cfg.Name, n.Secret), Logger: c.log}
-	if n.TLS != nil {
-		c.dial.ServerTLS = n.TLS
-		c.dial.ClientTLS = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: n.TLS.Certificates, RootCAs: n.TLS.RootCAs}
+	n.Logger = c.log
+	for _, r := range n.Routes {
+		c.ids = append(c.ids, r.Node)
 	}
-	if c.cfg.Mode == config.ClusterEmbedded {
-		n.Logger = c.log
-		for _, r := range n.Routes {
-			c.ids = append(c.ids, r.Node)
-		}
-		slices.Sort(c.ids)
-		c.member, err = node.Start(ctx, n)
-		return err
-	}
-	servers, err := cfg.ClusterServers(c.log)
-	if err == nil {
-		c.member, err = node.Connect(ctx, servers)
-	}
+	slices.Sort(c.ids)
+	c.member, err = node.Start(ctx, n)
 	return err
-}
-
-// peerSecret returns the secret of connections between nodes. Without one in the settings they are
-// on loopback, where any local process may be a client as well.
-func peerSecret(name, secret string) []byte {
-	if secret != "" {
-		return []byte(secret)
-	}
-	sum := sha256.Sum256([]byte("trunkline cluster " + name))
-	return sum[:]
 }
 
 // reach connects to the owner of the journal in the name of a client.

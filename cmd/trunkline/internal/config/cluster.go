@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -23,18 +24,20 @@ import (
 type Cluster struct {
 	Mode, Name, Node string
 
-	ListenAddr  string
-	Routes      []string
-	SecretFile  string
-	TLSCertFile string
-	TLSKeyFile  string
-	TLSCAFile   string
-	Dir         string
+	ListenAddr    string
+	PeerAddr      string
+	AdvertiseAddr string
+	Routes        []string
+	SecretFile    string
+	TLSCertFile   string
+	TLSKeyFile    string
+	TLSCAFile     string
+	Dir           string
 
-	Replicas, Partitions int
-	Lease                time.Duration
-	ElectionTimeout      time.Duration
-	JoinTimeout          time.Duration
+	Replicas        int
+	Lease           time.Duration
+	ElectionTimeout time.Duration
+	JoinTimeout     time.Duration
 
 	NATSURL             []string
 	NATSCredsFile       string
@@ -55,9 +58,10 @@ const (
 	minNodes = 3
 	maxNodes = 64
 	// maxReplicas is the most that a stream has.
-	maxReplicas   = 5
-	maxPartitions = 512
-	minElection   = 100 // milliseconds
+	maxReplicas = 5
+	// partitions is how many journals a cluster has.
+	partitions  = 1
+	minElection = 100 // milliseconds
 	// minSecret is in bytes. Who connects to a node may try secrets without asking it again.
 	minSecret = 32
 	// maxCredentials bounds a file with the credentials of a NATS account, which may list many
@@ -68,6 +72,8 @@ const (
 // Names of settings that messages have.
 const (
 	keyClusterListen = "cluster.listen_addr"
+	keyPeer          = "cluster.peer_addr"
+	keyAdvertise     = "cluster.advertise_addr"
 	keyRoutes        = "cluster.routes"
 	keySecret        = "cluster.secret_file"
 	keyNATSURL       = "cluster.nats_url"
@@ -85,6 +91,10 @@ var clusterSettings = []setting{
 		help: "id of this node, another one on each: letters, digits, . - and _; empty: the name of the host"},
 	{key: keyClusterListen, def: "127.0.0.1:50070",
 		help: "host:port for the other nodes; beyond loopback it needs a secret or TLS"},
+	{key: keyPeer, def: "127.0.0.1:50071",
+		help: "host:port for clients that other nodes forward to this one; beyond loopback it needs a secret or TLS"},
+	{key: keyAdvertise, def: "",
+		help: "host:port at which other nodes reach cluster.peer_addr; empty: as that is bound"},
 	{key: keyRoutes, def: "", optional: true,
 		help: "all nodes, this one too, comma separated: id=host:port; the same list on each"},
 	{key: keySecret, def: "",
@@ -99,10 +109,8 @@ var clusterSettings = []setting{
 		help: "directory of this node's copy of the journal; empty: cluster in store.dir"},
 	{key: "cluster.replicas", def: minNodes, min: minNodes, max: maxReplicas,
 		help: "nodes that keep each change, an odd number; it is durable once a majority of them has synced it"},
-	{key: "cluster.partitions", def: 3, min: 1, max: maxPartitions,
-		help: "parts of the journal, each owned by one node at a time; fixed when the cluster is made"},
 	{key: "cluster.lease_ms", def: 1000, min: 100, max: 60_000,
-		help: "how long an owner that is not heard of keeps its partitions"},
+		help: "how long the owner of the journal keeps it that is not heard of; the same on all nodes"},
 	{key: "cluster.election_timeout_ms", def: 0, min: 0, max: 60_000,
 		help: "silence of a leader after which the nodes elect another, 100 or more, the same on all nodes; 0: that of NATS, 4 to 9 s"},
 	{key: "cluster.join_timeout_secs", def: 60, min: 1, max: maxSecs,
@@ -158,22 +166,46 @@ func (c *Config) checkCluster() problems {
 	if l.ElectionTimeout > 0 && l.ElectionTimeout < minElection*time.Millisecond {
 		add("cannot use cluster.election_timeout_ms = %d: want 0, or %d or more", l.ElectionTimeout.Milliseconds(), minElection)
 	}
+	p = append(p, l.checkAddrs()...)
 	if l.Mode == ClusterNATS {
 		return append(p, l.checkNATS()...)
 	}
 	return append(p, l.checkEmbedded()...)
 }
 
+// checkAddrs checks the addresses for other nodes, and what secures them.
+func (l *Cluster) checkAddrs() problems {
+	var p problems
+	add := func(format string, args ...any) { p = append(p, fmt.Sprintf(format, args...)) }
+	addrs := map[string]string{keyPeer: l.PeerAddr}
+	if l.Mode == ClusterEmbedded {
+		addrs[keyClusterListen] = l.ListenAddr
+	}
+	for _, key := range slices.Sorted(maps.Keys(addrs)) {
+		addr := addrs[key]
+		if err := isAddress(addr); err != nil {
+			add("cannot use %s = %q: %v", key, addr, err)
+		} else if loop, _ := isLoopback(addr); !loop && l.SecretFile == "" {
+			if missing := l.access().missingTLS(); len(missing) > 0 {
+				add("cannot use %s = %q: an address beyond loopback needs %s, or TLS: %s", key, addr, keySecret, notSet(missing))
+			}
+		}
+	}
+	host, _, err := net.SplitHostPort(l.PeerAddr)
+	switch {
+	case l.AdvertiseAddr != "":
+		if err := isAddress(l.AdvertiseAddr); err != nil {
+			add("cannot use %s = %q: %v", keyAdvertise, l.AdvertiseAddr, err)
+		}
+	case err == nil && (host == "" || isUnspecified(host)):
+		add("cannot use %s = %q: %s is not set, and other nodes need one address", keyPeer, l.PeerAddr, keyAdvertise)
+	}
+	return p
+}
+
 func (l *Cluster) checkEmbedded() problems {
 	p := l.access().checkTLS()
 	add := func(format string, args ...any) { p = append(p, fmt.Sprintf(format, args...)) }
-	if err := isAddress(l.ListenAddr); err != nil {
-		add("cannot use %s = %q: %v", keyClusterListen, l.ListenAddr, err)
-	} else if loop, _ := isLoopback(l.ListenAddr); !loop && l.SecretFile == "" {
-		if missing := l.access().missingTLS(); len(missing) > 0 {
-			add("cannot use %s = %q: an address beyond loopback needs %s, or TLS: %s", keyClusterListen, l.ListenAddr, keySecret, notSet(missing))
-		}
-	}
 	if l.SecretFile != "" && l.hasTLS() {
 		add("cannot use %s and cluster.tls_cert_file together: nodes know each other by one of them", keySecret)
 	}
@@ -280,7 +312,7 @@ func (l *Cluster) checkNATS() problems {
 func (c *Config) ClusterNode() (n node.Config, err error) {
 	l := &c.Cluster
 	n = node.Config{
-		Cluster: l.Name, Listen: l.ListenAddr, Partitions: l.Partitions, ElectionTimeout: l.ElectionTimeout,
+		Cluster: l.Name, Listen: l.ListenAddr, Partitions: partitions, ElectionTimeout: l.ElectionTimeout,
 		Dir: cmp.Or(l.Dir, filepath.Join(c.Store.Dir, "cluster")),
 	}
 	if n.Node, err = l.ID(); err != nil {
@@ -296,6 +328,27 @@ func (c *Config) ClusterNode() (n node.Config, err error) {
 		n.TLS.RootCAs = n.TLS.ClientCAs
 	}
 	return n, err
+}
+
+// ClusterPeers returns both sides of TLS for connections that nodes forward, nil for none. It reads
+// the secret and the certificates.
+func (c *Config) ClusterPeers() (*tls.Config, error) {
+	l := &c.Cluster
+	secret, err := secretIn(keySecret, l.SecretFile, minSecret)
+	if err != nil {
+		return nil, err
+	}
+	if secret != "" {
+		return node.SecretTLS(secret, []node.Route{{Addr: cmp.Or(l.AdvertiseAddr, l.PeerAddr)}})
+	}
+	if !l.hasTLS() || l.TLSCAFile == "" {
+		return nil, nil
+	}
+	t, err := l.access().TLS()
+	if err == nil {
+		t.RootCAs = t.ClientCAs
+	}
+	return t, err
 }
 
 // ClusterServers returns what a node needs to use NATS servers. It reads the credentials and the

@@ -60,8 +60,9 @@ func TestClusterRefusals(t *testing.T) {
 	f(nodeArgs("cluster.replicas=4"), "an even number")
 	f(nodeArgs("cluster.replicas=5"), "3 nodes, and cluster.replicas = 5 needs as many")
 	f(nodeArgs("cluster.replicas=2"), "from 3 to 5")
-	f(nodeArgs("cluster.partitions=512"), "")
-	f(nodeArgs("cluster.partitions=513"), "from 1 to 512")
+	f(nodeArgs("cluster.peer_addr=0.0.0.0:50071", "cluster.secret_file=x"), "cluster.advertise_addr is not set")
+	f(nodeArgs("cluster.peer_addr=0.0.0.0:50071"), "needs cluster.secret_file, or TLS")
+	f(nodeArgs("cluster.peer_addr=127.0.0.1:0"), "a port above 0")
 	f(nodeArgs("cluster.lease_ms=99"), "from 100 to 60000")
 	f(nodeArgs("cluster.election_timeout_ms=99"), "want 0, or 100 or more")
 	f(nodeArgs("cluster.election_timeout_ms=100"), "")
@@ -163,7 +164,7 @@ func TestClusterNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n.Cluster != "prod" || n.Node != "a" || n.Listen != "127.0.0.1:7001" || n.Secret != secret || n.TLS != nil ||
-		n.Dir != filepath.Join("d", "cluster") || n.Partitions != 3 || n.ElectionTimeout != 500*time.Millisecond ||
+		n.Dir != filepath.Join("d", "cluster") || n.Partitions != partitions || n.ElectionTimeout != 500*time.Millisecond ||
 		!slices.Contains(n.Routes, node.Route{Node: "c", Addr: "127.0.0.1:7003"}) {
 		t.Errorf("%+v", n)
 	}

@@ -228,6 +228,8 @@ func TestDefaults(t *testing.T) {
 	f("cluster.name", "")
 	f("cluster.node", "")
 	f("cluster.listen_addr", "127.0.0.1:50070")
+	f("cluster.peer_addr", "127.0.0.1:50071")
+	f("cluster.advertise_addr", "")
 	f("cluster.routes", "")
 	f("cluster.secret_file", "")
 	f("cluster.tls_cert_file", "")
@@ -235,7 +237,6 @@ func TestDefaults(t *testing.T) {
 	f("cluster.tls_ca_file", "")
 	f("cluster.dir", "")
 	f("cluster.replicas", 3)
-	f("cluster.partitions", 3)
 	f("cluster.lease_ms", 1000)
 	f("cluster.election_timeout_ms", 0)
 	f("cluster.join_timeout_secs", 60)
@@ -243,7 +244,7 @@ func TestDefaults(t *testing.T) {
 	f("cluster.nats_creds_file", "")
 	f("cluster.nats_system_creds_file", "")
 	f("cluster.nats_accept_lazy_sync", false)
-	if got, want := len(c.Rows()), 179; got != want {
+	if got, want := len(c.Rows()), 180; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
