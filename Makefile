@@ -54,6 +54,10 @@ help: ## list the targets
 run: build ## build and serve; ARGS="--listen …" for more
 	$(BINARY) serve $(ARGS)
 
+.PHONY: cluster-demo
+cluster-demo: build ## a cluster of three nodes on this machine, until Ctrl-C
+	@BINARY=$(BINARY) deploy/cluster/demo
+
 .PHONY: build
 build: ## static binary bin/trunkline
 	$(BUILD) -o $(BINARY) ./cmd/trunkline

@@ -80,7 +80,7 @@ func newTour(t *testing.T, page, text string) *pageTour {
 			t.Fatal(err)
 		}
 	}
-	serves := strings.Contains(text, "trunkline serve")
+	serves := strings.Contains(text, "trunkline serve") || strings.Contains(text, "make cluster-demo")
 	host := "127.0.0.1"
 	if serves {
 		host = fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
@@ -92,9 +92,9 @@ func newTour(t *testing.T, page, text string) *pageTour {
 		p.env = append(append(p.env, listenOn(host)...), "TRUNKLINE_LOG_FORMAT=text") // as on a terminal
 	}
 	p.threads = []string{"TRUNKLINE_THREADS_LISTEN_ADDR=" + host + ":3000", "TRUNKLINE_THREADS_LINES_ADDR=" + host + ":3001"}
-	if page == "README.md" { // it begins at the top of the repository, where nothing may be left
-		p.back = strings.NewReplacer(host, "127.0.0.1", p.dir+"/", "")
-		p.env = append(p.env, "BINARY="+p.dir+"/bin/trunkline", "TRUNKLINE_STORE_DIR="+p.dir+"/trunkline-data")
+	if strings.Contains(text, "$ make ") { // it begins at the top of the repository, where nothing may be left
+		p.back = strings.NewReplacer(host, "127.0.0.1", root+"/t/", "/tmp/", p.dir+"/", "")
+		p.env = append(p.env, "BINARY="+p.dir+"/bin/trunkline", "HOST="+host, "TRUNKLINE_STORE_DIR="+p.dir+"/trunkline-data")
 		for _, name := range []string{"GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "GOROOT"} {
 			if out, err := exec.Command("go", "env", name).Output(); err == nil {
 				p.env = append(p.env, name+"="+strings.TrimSpace(string(out)))

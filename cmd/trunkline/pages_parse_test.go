@@ -126,6 +126,7 @@ var heldPages = map[string][]string{
 	"docs/upgrade.md":    nil,
 	"docs/settings.md":   nil,
 	"docs/kernel-ipc.md": nil,
+	"docs/cluster.md":    {"make", "bash"},
 	"docs/tls.md":        {"openssl"},
 
 	"docs/command-line.md": nil,

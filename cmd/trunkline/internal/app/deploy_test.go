@@ -34,7 +34,7 @@ func TestAlertRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	sections := map[string]bool{}
-	for _, name := range []string{"docs/operations.md", "docs/store.md", "docs/tls.md"} {
+	for _, name := range []string{"docs/operations.md", "docs/store.md", "docs/tls.md", "docs/cluster.md"} {
 		page, err := os.ReadFile(filepath.Join(deployDir, "..", name))
 		if err != nil {
 			t.Fatal(err)
