@@ -25,6 +25,8 @@ type member struct {
 	client *memstream.Client
 	seed   uint64
 
+	inFlight int
+
 	store   *replicated.Store
 	journal *journal.Log
 	state   map[journal.Index]string
@@ -32,7 +34,7 @@ type member struct {
 }
 
 func newMember(log *memstream.Log, seed uint64) *member {
-	n := &member{log: log, disk: memstore.New(memstore.Options{Seed: seed}), seed: seed << 16}
+	n := &member{log: log, disk: memstore.New(memstore.Options{Seed: seed}), seed: seed << 16, inFlight: 4}
 	n.connect()
 	return n
 }
@@ -49,7 +51,7 @@ func (n *member) open() error {
 	if err != nil {
 		return err
 	}
-	n.store, err = replicated.Open(context.Background(), replicated.Config{Stream: n.client, Chunks: n.client, Local: local, Lease: lease})
+	n.store, err = replicated.Open(context.Background(), replicated.Config{Stream: n.client, Chunks: n.client, Local: local, Lease: lease, InFlight: n.inFlight})
 	if err != nil {
 		return errors.Join(err, local.Close())
 	}

@@ -57,7 +57,9 @@ func simulate(t failer, seed uint64, rng dice, steps int, trace io.Writer) {
 	w := &world{t: t, rng: rng, log: log, trace: trace,
 		acked: map[journal.Index]string{}, fence: map[uint64]bool{}, epoch: map[uint64]bool{}}
 	for i := range uint64(3) {
-		w.nodes = append(w.nodes, newMember(log, seed<<8+i))
+		n := newMember(log, seed<<8+i)
+		n.inFlight = 4 - int(seed+i)%4
+		w.nodes = append(w.nodes, n)
 	}
 	w.tail = &standby{member: newMember(log, seed<<8+9)}
 	defer w.close()
