@@ -292,12 +292,15 @@ func (c *Client) Purge(ctx context.Context, below uint64) error {
 }
 
 // Put implements replicated.Chunks.
-func (c *Client) Put(ctx context.Context, set string, chunk []byte) error {
+func (c *Client) Put(ctx context.Context, set string, n uint32, chunk []byte) error {
 	if err := c.reach(ctx); err != nil {
 		return err
 	}
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
+	if have := len(c.log.sets[set]); have != int(n) {
+		return fmt.Errorf("cannot put chunk %d of set %s behind %d", n, set, have)
+	}
 	c.log.sets[set] = append(c.log.sets[set], slices.Clone(chunk))
 	return nil
 }

@@ -215,8 +215,10 @@ func testPurge(t *testing.T, l *natslog.Log) {
 func testChunks(t *testing.T, l *natslog.Log) {
 	ctx := context.Background()
 	for i := range 20 {
-		must(t, l.Put(ctx, "1-a", fmt.Appendf(nil, "a%d", i)))
-		must(t, l.Put(ctx, "2-b", fmt.Appendf(nil, "b%d", i)))
+		for range 2 { // the same chunk twice is one
+			must(t, l.Put(ctx, "1-a", uint32(i), fmt.Appendf(nil, "a%d", i)))
+			must(t, l.Put(ctx, "2-b", uint32(i), fmt.Appendf(nil, "b%d", i)))
+		}
 	}
 	sets, err := l.Sets(ctx)
 	slices.Sort(sets)
@@ -231,6 +233,9 @@ func testChunks(t *testing.T, l *natslog.Log) {
 		n++
 		return nil
 	}))
+	if err := l.Get(ctx, "2-b", 21, func([]byte) error { return nil }); err == nil {
+		t.Error("more chunks were read than there are")
+	}
 	stop := errors.New("stop")
 	if err := l.Get(ctx, "2-b", 20, func([]byte) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("an error of f: %v", err)
