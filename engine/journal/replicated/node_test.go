@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -89,7 +90,8 @@ func (n *member) append(rec string) journal.Index {
 
 // snapshot writes the state as of now.
 func (n *member) snapshot() error {
-	return n.journal.WriteSnapshot(n.journal.Appended(), func(w io.Writer) error { return json.NewEncoder(w).Encode(n.state) })
+	state := maps.Clone(n.state)
+	return n.journal.WriteSnapshot(n.journal.Appended(), func(w io.Writer) error { return json.NewEncoder(w).Encode(state) })
 }
 
 // die ends the process of the node.
