@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"trunkline/engine/journal"
@@ -91,7 +92,32 @@ func answerWithin(term time.Duration) time.Duration { return max(term/2, 100*tim
 // Follow implements journal.Shared.
 func (s *sharedStore) Follow(from journal.Index, f func(first journal.Index, block []byte) error) error {
 	c := s.cluster
+	ctx, stop := context.WithCancel(c.closed)
+	var copying sync.WaitGroup
+	copying.Go(func() { s.copySnapshots(ctx) })
+	defer copying.Wait() // an owner writes there
+	defer stop()
 	return s.Tail(c.closed, from, c.turn, func() { c.view.Heard(link.Mono()) }, f)
+}
+
+// copyEvery is how often a standby looks for a snapshot that it has no copy of.
+const copyEvery = time.Minute
+
+// copySnapshots keeps copies of the snapshots on the disk of a standby, so that its next start need
+// not ask for them.
+func (s *sharedStore) copySnapshots(ctx context.Context) {
+	tick := time.NewTicker(copyEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := s.CopySnapshot(ctx); err != nil && ctx.Err() == nil {
+			s.cluster.log.Warn("cannot copy the newest snapshot to this node", "err", err)
+		}
+	}
 }
 
 // Full implements diskStore.

@@ -104,7 +104,7 @@ var keepers = []struct {
 	{"github.com/bytedance/sonic", []string{"codec/jsonx"}, true, "one room knows which JSON library runs, so that the standard one can take its place"},
 	{"github.com/cockroachdb/pebble", []string{"engine/journal/embedded", "engine/journal/vdir", "engine/store/rows"}, false, "the log, the rows and their directories know which store runs, so that another can take its place"},
 	{"github.com/nats-io/nats-server", []string{"engine/cluster/node", "engine/journal/replicated/natstest"}, false, "one room runs the server of a node and knows its version"},
-	{"github.com/nats-io", []string{"engine/cluster/node", "engine/journal/replicated"}, true, "the log and membership know what replicates it, so that another can take its place"},
+	{"github.com/nats-io", []string{"engine/cluster/node", "engine/journal/replicated"}, false, "the log and membership know what replicates it, so that another can take its place"},
 	{"github.com/valyala/bytebufferpool", []string{"engine/internal/bufpool"}, false, "its pools have no size cap; bufpool adds it"},
 	{"github.com/prometheus", []string{"engine/obs", "handlers/ops", "cmd/trunkline/internal/app"}, false, "hot paths count in atomics; obs reads them when scraped"},
 	{"github.com/spf13", []string{"cmd"}, false, "the command line ends in cmd"},
