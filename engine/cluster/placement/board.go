@@ -22,6 +22,7 @@ type board struct {
 	owners   load
 	copies   load
 	getting  []int // copies under way to each node
+	busy     int   // of the able nodes, those before it may get no more
 	moves    []Move
 	bounded  int  // copies and switches, those under way among them
 	deferred bool // one more would have exceeded a bound
@@ -250,4 +251,21 @@ func (b *board) takes(node int32) bool {
 	}
 	b.deferred = true
 	return false
+}
+
+// full reports whether no node may get one more copy now.
+func (b *board) full() bool {
+	if !b.room(1) {
+		return true
+	}
+	if b.placing || b.opts.MaxCopiesPerNode == 0 {
+		return false
+	}
+	for ; b.busy < len(b.ables); b.busy++ {
+		if b.getting[b.ables[b.busy]] < b.opts.MaxCopiesPerNode {
+			return false
+		}
+	}
+	b.deferred = true
+	return true
 }

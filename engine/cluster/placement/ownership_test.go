@@ -56,7 +56,7 @@ func (s *story) hint(want string) {
 const (
 	tick     = placement.Tick
 	observed = placement.Observed
-	won      = placement.Won
+	won      = placement.ClaimWon
 	acked    = placement.Acked
 )
 
@@ -144,7 +144,7 @@ func TestStandbysWaitForEachOther(t *testing.T) {
 }
 
 func TestClaimThatDoesNotWin(t *testing.T) {
-	for _, kind := range []placement.EventKind{placement.Beaten, placement.Failed} {
+	for _, kind := range []placement.EventKind{placement.ClaimRefused, placement.Failed} {
 		s := newStory(t, "b", "c")
 		s.is(placement.Follower, placement.Follow, event{Kind: placement.Rebuilt, Now: 10})
 		s.is(placement.Claiming, placement.Claim, event{Kind: tick, Now: 1000})
@@ -219,7 +219,8 @@ func TestStepDown(t *testing.T) {
 	s.hint("c")
 }
 
-// TestWonWhatIsNotWanted: a claim that is answered when the partition is another node's is released.
+// TestWonWhatIsNotWanted: a claim that is answered when the partition is another node's is
+// released.
 func TestWonWhatIsNotWanted(t *testing.T) {
 	s := newStory(t, "b", "c")
 	s.is(placement.Follower, placement.Follow, event{Kind: placement.Rebuilt, Now: 10})

@@ -176,7 +176,7 @@ func (b *board) fill(p int) {
 	r := &b.parts[p]
 	for r.n > 0 {
 		replaced, lacks := b.misplaced(r)
-		if !lacks && replaced < 0 || !b.room(1) {
+		if !lacks && replaced < 0 || b.full() {
 			return
 		}
 		c, ok := b.pick(p, replaced, b.ables, b.copies.floor)
