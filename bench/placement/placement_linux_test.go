@@ -11,6 +11,7 @@ import (
 
 	"trunkline/bench/internal/goal"
 	"trunkline/engine/cluster/placement"
+	"trunkline/fuzz/rounds"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the tables into "+page)
@@ -23,8 +24,8 @@ var shown = regexp.MustCompile(`(?s)(<!-- simulation -->\n).*(<!-- /simulation -
 // TestPage compares the tables of the page with those of the whole simulation, which are the same
 // in every run.
 func TestPage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the whole simulation takes some ten seconds")
+	if !rounds.Long() && !*rewrite {
+		t.Skip("the whole simulation takes some ten seconds of a processor")
 	}
 	s, err := simulate(1000 * perNode)
 	if err != nil {

@@ -166,7 +166,6 @@ func (o *Ownership) won(e *Event) Actions {
 		return Release
 	}
 	o.state = Owner
-	o.until, o.renewAt = 0, 0
 	o.renew(e.Sent)
 	return Serve | o.tick(e.Now)
 }
@@ -179,7 +178,7 @@ func (o *Ownership) renew(sent time.Duration) {
 }
 
 func (o *Ownership) acked(e *Event) Actions {
-	if o.state != Owner || e.Sent < o.claimed {
+	if o.state != Owner {
 		return 0
 	}
 	o.renew(e.Sent)
