@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"trunkline/engine/cluster/owner"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/engine/link"
 )
 
 // sharedStore is the journal that the nodes of a cluster share. The disk of the node has copies of
@@ -58,7 +58,7 @@ func (c *cluster) openStore(ec embedded.Config) (diskStore, error) {
 	s := &sharedStore{cluster: c, disk: disk}
 	s.Store, err = replicated.Open(ctx, replicated.Config{
 		Stream: log, Chunks: log, Local: disk, Lease: c.term,
-		Elapsed: func() time.Duration { return time.Duration(link.Mono()) }, Logger: c.log,
+		Elapsed: func() time.Duration { return time.Duration(owner.Now()) }, Logger: c.log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, disk.Close())
@@ -97,7 +97,7 @@ func (s *sharedStore) Follow(from journal.Index, f func(first journal.Index, blo
 	copying.Go(func() { s.copySnapshots(ctx) })
 	defer copying.Wait() // an owner writes there
 	defer stop()
-	return s.Tail(c.closed, from, c.turn, func() { c.view.Heard(link.Mono()) }, f)
+	return s.Tail(c.closed, from, c.turn, func() { c.view.Heard(owner.Now()) }, f)
 }
 
 // copyEvery is how often a standby looks for a snapshot that it has no copy of.
