@@ -26,7 +26,7 @@ type Cluster struct {
 	// nodes that this one serves.
 	Forwarded int `json:"forwarded"`
 	Taken     int `json:"taken"`
-	// Quorum: a majority of the nodes is seen. Peers are the other nodes. Problem is what an operator
+	// Quorum: a majority of the nodes is seen. Peers are the other nodes. Problem is what operators
 	// should know.
 	Quorum  bool          `json:"quorum"`
 	Peers   []ClusterPeer `json:"peers"`

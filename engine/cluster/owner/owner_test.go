@@ -84,9 +84,7 @@ func TestView(t *testing.T) {
 	if v.Silent(700) != 200 {
 		t.Errorf("silent for %v", v.Silent(700))
 	}
-	v.Saw(Beat{Node: "n2", Addr: "b"})
-	v.Saw(Beat{Node: "n2", Addr: "b"})
-	if v.Changes() != 2 {
+	if !v.Saw(Beat{Node: "n2", Addr: "b"}) || v.Saw(Beat{Node: "n2", Addr: "b"}) || v.Saw(Beat{Node: "n2", Addr: "b", Released: true}) || v.Changes() != 2 {
 		t.Errorf("%d changes", v.Changes())
 	}
 }

@@ -201,10 +201,13 @@ func (c *cluster) able() bool {
 // beats takes what the owner has written.
 func (c *cluster) beats(rec []byte) error {
 	b, err := owner.Decode(rec)
-	if err == nil {
-		c.view.Saw(b)
+	if err != nil {
+		return err
 	}
-	return err
+	if c.view.Saw(b) {
+		c.forwards.Leave()
+	}
+	return nil
 }
 
 // stale reports whether another node may own the journal by now.
