@@ -24,8 +24,8 @@ type Cluster struct {
 	options []*server.Options
 }
 
-// MaxPayload is the largest message that the servers take.
-const MaxPayload = 8 << 20
+// MaxPayload is the largest message that the servers take. It is their default.
+const MaxPayload = 1 << 20
 
 // answerWithin is longer than a busy machine needs.
 const answerWithin = 30 * time.Second
