@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
@@ -104,5 +105,32 @@ func TestPartsLimit(t *testing.T) {
 			}
 			return nil
 		}))
+	})
+}
+
+// TestPartsAreAlone: a block in parts is sent when all before it are stored, and nothing is sent
+// behind it before it is stored itself: an owner would name a sequence that a new one could reach.
+func TestPartsAreAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := members(t, 1)[0]
+		a.log.SetMaxData(10)
+		a.die()
+		must(t, a.open())
+		must(t, a.store.WriteBlock(2, []byte("claim")))
+		before := a.log.Len()
+		a.client.SetFaults(memstream.Faults{Delay: 20 * time.Millisecond})
+		must(t, a.store.BeginBlock(3, []byte("one")))
+		if a.log.Len() != before {
+			t.Fatal("a block was stored at once")
+		}
+		must(t, a.store.BeginBlock(4, []byte(strings.Repeat("x", 95))))
+		if n := a.log.Len() - before; n != 1+10 {
+			t.Errorf("%d messages are stored when a block in 10 parts was begun", n)
+		}
+		must(t, errors.Join(a.store.AwaitBlock(), a.store.AwaitBlock()))
+		a.client.SetFaults(memstream.Faults{Lose: 1000})
+		if err := a.store.BeginBlock(5, []byte(strings.Repeat("x", 95))); !errors.Is(err, replicated.ErrUnknown) {
+			t.Errorf("a block in parts without an answer: %v", err)
+		}
 	})
 }

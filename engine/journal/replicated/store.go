@@ -125,7 +125,8 @@ func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 }
 
 // BeginBlock implements journal.Pipelined. A block that is too long for one message is stored when
-// it returns. It is alone on its way, as an owner may not name sequences that a new one could reach.
+// it returns. It is alone on its way, as an owner may not name sequences that a new one could
+// reach.
 func (s *Store) BeginBlock(first journal.Index, block []byte) error {
 	s.mu.Lock()
 	parts := split(block, s.maxData)
