@@ -45,7 +45,7 @@ func TestStream(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			nc := c.Connect(0)
 			defer nc.Close()
-			test.run(t, c.Open(nc, test.name))
+			test.run(t, c.Open(nc, test.name, natstest.Patient))
 		})
 	}
 }
