@@ -24,7 +24,7 @@ const (
 	maxPayload = 8 << 20
 	// catchupBytes may be under way to followers that catch up. The library's 64 MiB are for all
 	// groups of a server together.
-	catchupBytes = 256 << 20
+	catchupBytes = 128 << 20
 	// routePool: one connection between two nodes. More of them help with many accounts.
 	routePool = 1
 	// handshake is the time for the steps of a new route. The library's 2 s are few for a machine
@@ -155,10 +155,10 @@ func (e *embedded) run() (_ *Node, err error) {
 	if !e.ready() {
 		return nil, errors.New(e.log.failure())
 	}
-	if e.system, err = e.connect(system); err != nil {
+	if e.system, err = e.connect("system", system); err != nil {
 		return nil, err
 	}
-	conn, err := e.connect(app)
+	conn, err := e.connect("streams", app)
 	if err == nil {
 		var n *Node
 		if n, err = open(conn, e); err == nil {
@@ -170,12 +170,12 @@ func (e *embedded) run() (_ *Node, err error) {
 }
 
 // connect connects inside the process, as the user with key.
-func (e *embedded) connect(key nkeys.KeyPair) (*nats.Conn, error) {
+func (e *embedded) connect(what string, key nkeys.KeyPair) (*nats.Conn, error) {
 	public, err := key.PublicKey()
 	if err != nil {
 		return nil, err
 	}
-	return nats.Connect("", append(policy(e.cfg.Node), nats.InProcessServer(e.server), nats.Nkey(public, key.Sign))...)
+	return nats.Connect("", append(policy(e.cfg.Node, what, e.cfg.Logger), nats.InProcessServer(e.server), nats.Nkey(public, key.Sign))...)
 }
 
 // ready waits until the server listens or has given up.

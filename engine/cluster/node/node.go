@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -34,11 +36,15 @@ type Node struct {
 type membership interface {
 	// health fills in what is known beside the connection.
 	health(ctx context.Context, h *Health)
-	// agree returns why the nodes that are seen cannot work together.
+	// agree returns why the nodes that are seen cannot work together, errNotAsked if some have not
+	// answered yet.
 	agree(ctx context.Context) error
 	// stop ends what the membership started, at the end of ctx without regard to others.
 	stop(ctx context.Context) error
 }
+
+// errNotAsked means that not all nodes that are seen have answered.
+var errNotAsked = errors.New("not all nodes that are seen have answered")
 
 // JetStream returns the streams of the cluster, over a connection that lives until Close.
 // Publishers set jetstream.WithRetryAttempts(0): the connection does not send again by itself.
@@ -53,7 +59,11 @@ func (n *Node) AwaitQuorum(ctx context.Context) error {
 	for {
 		h := n.Health(ctx)
 		if h.Quorum && h.Current {
-			return n.server.agree(ctx)
+			err := n.server.agree(ctx)
+			if !errors.Is(err, errNotAsked) {
+				return err
+			}
+			h.Problem = err.Error()
 		}
 		select {
 		case <-ctx.Done():
@@ -84,11 +94,21 @@ func open(conn *nats.Conn, m membership) (*Node, error) {
 	return &Node{conn: conn, js: js, server: m}, nil
 }
 
-// policy returns the options that every connection has.
-func policy(name string) []nats.Option {
+// policy returns the options that every connection has. what is its name in the log.
+func policy(node, what string, log *slog.Logger) []nats.Option {
+	log = log.With("connection", what)
 	return []nats.Option{
-		nats.Name("trunkline " + name), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
+		nats.Name("trunkline " + node), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
 		nats.ReconnectBufSize(noReconnectData), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pingsOut),
 		nats.Timeout(connectTimeout),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // not by Close
+				log.Warn("the connection to the cluster is lost", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(c *nats.Conn) { log.Info("connected to the cluster again", "server", c.ConnectedServerName()) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			log.Warn("an error of the cluster's connection", "error", err)
+		}),
 	}
 }

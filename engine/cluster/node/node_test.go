@@ -357,3 +357,34 @@ func TestHealthSorts(t *testing.T) {
 		t.Errorf("%+v", h.Peers)
 	}
 }
+
+// TestAServerThatGaveUpItsDisk: a full disk has the library stop its streams and go on without.
+func TestAServerThatGaveUpItsDisk(t *testing.T) {
+	t.Parallel()
+	r := cluster(t, nil)
+	s := r.open["c"].server.(*embedded).server
+	if err := s.DisableJetStream(); err != nil {
+		t.Fatal(err)
+	}
+	h := r.open["c"].Health(t.Context())
+	if h.Connected || h.Quorum || h.Current || h.Problem == "" {
+		t.Errorf("%+v", h)
+	}
+	r.until("a", "a quorum of the others", func(h Health) bool { return h.Quorum && h.Leader != "c" })
+	r.stop("c")
+	r.start("c")
+	r.join("c")
+}
+
+// TestANodeIsAdded: the others learn of it before they have it in their lists.
+func TestANodeIsAdded(t *testing.T) {
+	t.Parallel()
+	r := cluster(t, nil)
+	r.dirs["d"] = t.TempDir()
+	r.routes = append(slices.Clone(r.routes), Route{"d", reserve(t)})
+	r.start("d")
+	r.join("d")
+	for _, id := range []string{"a", "b", "c"} {
+		r.until(id, "d seen", func(h Health) bool { return h.Quorum && len(h.Peers) == 3 && h.Peers[2].Node == "d" && h.Peers[2].Seen })
+	}
+}
