@@ -99,9 +99,14 @@ func start(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err = cfg.secure(); err != nil {
 		return nil, err
 	}
-	if err = cfg.probe(ctx); err != nil {
+	if err = cfg.probe(ctx, ""); err != nil {
 		return nil, err
 	}
+	return cfg.begin()
+}
+
+// begin starts the server of a node that may be one.
+func (cfg Config) begin() (_ *Node, err error) {
 	e := &embedded{cfg: cfg, log: newServerLog(cfg.Logger)}
 	if e.dir, err = takeDirectory(cfg.Dir, identity{identityFormat, cfg.Cluster, cfg.Node, cfg.Partitions}); err != nil {
 		return nil, fmt.Errorf("cannot use directory %s: %w", cfg.Dir, err)

@@ -74,8 +74,9 @@ func (n *Node) AwaitQuorum(ctx context.Context) error {
 }
 
 // Close leaves the cluster: the connection ends, and a server of this process hands its leaderships
-// to others and stops, at the end of ctx without waiting for them. The journal is closed before. A
-// second Close does nothing.
+// to others and stops, at the end of ctx without regard to others. The journal is closed before. A
+// second Close does nothing. Close returns when the server has stopped, which takes some seconds
+// while it helps another node to catch up.
 func (n *Node) Close(ctx context.Context) error {
 	n.conn.Close()
 	if err := n.server.stop(ctx); err != nil {

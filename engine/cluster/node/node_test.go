@@ -388,3 +388,42 @@ func TestANodeIsAdded(t *testing.T) {
 		r.until(id, "d seen", func(h Health) bool { return h.Quorum && len(h.Peers) == 3 && h.Peers[2].Node == "d" && h.Peers[2].Seen })
 	}
 }
+
+// TestTwoNodesWithOneIDThatStartAtATime find each other when they join.
+func TestTwoNodesWithOneIDThatStartAtATime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	twin := r.config("b")
+	twin.Node = "a"
+	if err := twin.secure(); err != nil {
+		t.Fatal(err)
+	}
+	r.start("c")
+	second, err := twin.begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := second.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	first, err := func() (*Node, error) {
+		c := r.config("a")
+		if err := c.secure(); err != nil {
+			return nil, err
+		}
+		return c.begin()
+	}()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.open["a"] = first
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for _, n := range []*Node{first, second, r.open["c"]} {
+		if err := n.AwaitQuorum(ctx); err == nil {
+			t.Error("two nodes with one id are in a cluster")
+		}
+	}
+}

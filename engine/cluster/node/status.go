@@ -179,8 +179,11 @@ func (e *embedded) seen() map[string]bool {
 }
 
 // agree implements membership: nodes with other timers or another number of partitions cannot work
-// together.
+// together, nor can two with one id, which do not find each other before if they start at a time.
 func (e *embedded) agree(ctx context.Context) error {
+	if err := e.cfg.probe(ctx, e.server.ID()); err != nil {
+		return err
+	}
 	expect := len(e.seen()) + 1
 	servers, err := askServers(ctx, e.system, expect)
 	if err != nil {

@@ -189,7 +189,7 @@ func TestWhoAnswersAtARoute(t *testing.T) {
 			}
 		})
 		cfg := &Config{Cluster: "prod", Node: "a", Routes: []Route{{"a", "127.0.0.1:1"}, {"b", at}}}
-		err := cfg.probe(t.Context())
+		err := cfg.probe(t.Context(), "S1")
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", greeting, err, want)
 		}
@@ -198,6 +198,8 @@ func TestWhoAnswersAtARoute(t *testing.T) {
 	f(`INFO {"server_name":"a","cluster":"prod"}`+"\r\n", `a node "a" answers at`)
 	f(`INFO {"server_name":"c","cluster":"prod"}`+"\r\n", `is "c", not "b"`)
 	f(`INFO {"server_name":"b","cluster":"test"}`+"\r\n", `cluster "test"`)
+	f(`INFO {"server_id":"S1","server_name":"a","cluster":"prod"}`+"\r\n", "") // itself
+	f(`INFO {"server_id":"S2","server_name":"a","cluster":"prod"}`+"\r\n", `a node "a" answers at`)
 	f("", "")
 	f("SSH-2.0\r\n", "")
 	f("INFO {", "")
