@@ -72,12 +72,12 @@ func act(ctx context.Context, n *Node, verb, rest string) (a answer, err error) 
 	case "join":
 		err = n.AwaitQuorum(ctx)
 	case "create":
-		_, err = n.JetStream().CreateOrUpdateStream(ctx, journal)
+		_, err = streams(n).CreateOrUpdateStream(ctx, journal)
 	case "publish":
-		_, err = n.JetStream().Publish(ctx, "journal.x", []byte(rest), jetstream.WithRetryAttempts(0), jetstream.WithMsgID(rest))
+		_, err = streams(n).Publish(ctx, "journal.x", []byte(rest), jetstream.WithRetryAttempts(0), jetstream.WithMsgID(rest))
 	case "count":
 		var s jetstream.Stream
-		if s, err = n.JetStream().Stream(ctx, journal.Name); err == nil {
+		if s, err = streams(n).Stream(ctx, journal.Name); err == nil {
 			a.Count = s.CachedInfo().State.Msgs
 		}
 	case "listens":

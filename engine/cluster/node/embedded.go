@@ -164,14 +164,11 @@ func (e *embedded) run() (_ *Node, err error) {
 		return nil, err
 	}
 	conn, err := e.connect("streams", app)
-	if err == nil {
-		var n *Node
-		if n, err = open(conn, e); err == nil {
-			return n, nil
-		}
+	if err != nil {
+		e.system.Close()
+		return nil, err
 	}
-	e.system.Close()
-	return nil, err
+	return &Node{conn: conn, server: e}, nil
 }
 
 // connect connects inside the process, as the user with key.

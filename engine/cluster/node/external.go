@@ -74,12 +74,11 @@ func connect(ctx context.Context, cfg Servers) (_ *Node, err error) {
 		return nil, err
 	}
 	e := &external{cfg: cfg, conn: conn}
-	n, err := open(conn, e)
-	if err != nil {
-		return nil, err
+	n := &Node{conn: conn, server: e}
+	if e.js, err = jetstream.New(conn); err == nil {
+		err = e.check(ctx)
 	}
-	e.js = n.js
-	if err = e.check(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
 	return n, nil

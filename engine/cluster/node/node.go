@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Policy of the connection to a server. A request that a lost connection leaves open fails at once:
@@ -18,7 +17,6 @@ const (
 	pingInterval    = 5 * time.Second
 	pingsOut        = 2
 	connectTimeout  = 5 * time.Second
-	requestTimeout  = 5 * time.Second
 	recentProblem   = 30 * time.Second // how long the latest error counts as the reason of a lack
 	pollWhileJoins  = 50 * time.Millisecond
 	noReconnectData = -1 // bytes of messages kept while there is no connection: none
@@ -28,7 +26,6 @@ const (
 // goroutines.
 type Node struct {
 	conn   *nats.Conn
-	js     jetstream.JetStream
 	server membership
 }
 
@@ -46,9 +43,10 @@ type membership interface {
 // errNotAsked means that not all nodes that are seen have answered.
 var errNotAsked = errors.New("not all nodes that are seen have answered")
 
-// JetStream returns the streams of the cluster, over a connection that lives until Close.
-// Publishers set jetstream.WithRetryAttempts(0): the connection does not send again by itself.
-func (n *Node) JetStream() jetstream.JetStream { return n.js }
+// Conn returns the connection to the cluster: its streams and its bus. It lives until Close, and
+// connects again by itself, but sends nothing again: publishers to streams do not either
+// (jetstream.WithRetryAttempts(0)).
+func (n *Node) Conn() *nats.Conn { return n.conn }
 
 // AwaitQuorum returns once a majority of the nodes has elected a leader that this one follows, and
 // nil; or an error that describes what is missing when ctx ends, and at once if the nodes can never
@@ -83,16 +81,6 @@ func (n *Node) Close(ctx context.Context) error {
 		return fmt.Errorf("cannot leave the cluster in order: %w", err)
 	}
 	return nil
-}
-
-// open makes the handle of streams over conn, which it closes if there is an error.
-func open(conn *nats.Conn, m membership) (*Node, error) {
-	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(requestTimeout))
-	if err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return &Node{conn: conn, js: js, server: m}, nil
 }
 
 // policy returns the options that every connection has. what is its name in the log.

@@ -15,13 +15,21 @@ import (
 
 var journal = jetstream.StreamConfig{Name: "JOURNAL", Subjects: []string{"journal.>"}, Replicas: 3, Storage: jetstream.FileStorage}
 
+func streams(n *Node) jetstream.JetStream {
+	js, err := jetstream.New(n.Conn())
+	if err != nil {
+		panic(err)
+	}
+	return js
+}
+
 // publish appends one message, again until it is acknowledged.
 func publish(t *testing.T, n *Node, text string) {
 	t.Helper()
 	until(t, "an acknowledgement of "+text, func() (error, bool) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		_, err := n.JetStream().Publish(ctx, "journal.x", []byte(text), jetstream.WithRetryAttempts(0), jetstream.WithMsgID(text))
+		_, err := streams(n).Publish(ctx, "journal.x", []byte(text), jetstream.WithRetryAttempts(0), jetstream.WithMsgID(text))
 		return err, err == nil
 	})
 }
@@ -32,7 +40,7 @@ func create(t *testing.T, n *Node) {
 	until(t, "a stream", func() (error, bool) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		_, err := n.JetStream().CreateOrUpdateStream(ctx, journal)
+		_, err := streams(n).CreateOrUpdateStream(ctx, journal)
 		return err, err == nil
 	})
 }
@@ -43,7 +51,7 @@ func messages(t *testing.T, n *Node) uint64 {
 	return until(t, "the stream", func() (uint64, bool) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		s, err := n.JetStream().Stream(ctx, journal.Name)
+		s, err := streams(n).Stream(ctx, journal.Name)
 		if err != nil {
 			return 0, false
 		}
@@ -66,8 +74,8 @@ func TestThreeNodes(t *testing.T) {
 		if !h.Connected || !h.Quorum || !h.Current || h.Leader == "" || h.Cluster != "prod" || h.Node != id || h.Problem != "" || len(h.Peers) != 2 {
 			t.Errorf("%+v", h)
 		}
-		if n.JetStream().Conn().MaxPayload() != maxPayload {
-			t.Errorf("messages of %d bytes", n.JetStream().Conn().MaxPayload())
+		if n.Conn().MaxPayload() != maxPayload {
+			t.Errorf("messages of %d bytes", n.Conn().MaxPayload())
 		}
 	}
 	leaders := make(map[string]bool)
@@ -134,7 +142,7 @@ func TestOneNodeAloneHasNoQuorum(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if _, err := r.open["a"].JetStream().CreateStream(ctx, journal); err == nil {
+	if _, err := streams(r.open["a"]).CreateStream(ctx, journal); err == nil {
 		t.Error("a stream was made without a quorum")
 	}
 	r.start("b", "c")
