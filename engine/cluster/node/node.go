@@ -16,9 +16,9 @@ const (
 	reconnectWait   = 250 * time.Millisecond
 	pingInterval    = 5 * time.Second
 	pingsOut        = 2
-	connectTimeout  = 5 * time.Second
+	connectTimeout  = 10 * time.Second
 	recentProblem   = 30 * time.Second // how long the latest error counts as the reason of a lack
-	pollWhileJoins  = 50 * time.Millisecond
+	pollWhileJoins  = 200 * time.Millisecond
 	noReconnectData = -1 // bytes of messages kept while there is no connection: none
 )
 
