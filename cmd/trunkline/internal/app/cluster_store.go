@@ -76,7 +76,7 @@ func (c *cluster) openLog(ctx context.Context) (log *natslog.Log, err error) {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, openAttempt)
 		log, err = natslog.Open(attempt, natslog.Config{
-			Conn: c.member.JetStream().Conn(), Name: c.cfg.Name + "_0", Replicas: c.cfg.Replicas, AnswerWithin: answerWithin(c.term),
+			Conn: c.member.Conn(), Name: c.cfg.Name + "_0", Replicas: c.cfg.Replicas, AnswerWithin: answerWithin(c.term),
 		})
 		cancel()
 		if err == nil || ctx.Err() != nil || attempt.Err() == nil {
