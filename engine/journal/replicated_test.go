@@ -65,7 +65,7 @@ func TestReplicatedOnCluster(t *testing.T) {
 		p := replicatedOn(func() (node, error) {
 			nc.Close() // of the store before
 			nc = c.Connect(places % 3)
-			l := c.Open(nc, name)
+			l := c.Open(nc, name, natstest.Patient)
 			return node{l, l, nc.Close}, nil
 		})
 		p.Crowded = true
@@ -99,7 +99,7 @@ func replicatedOn(connect func() (node, error)) Place {
 				return nil, err
 			}
 			if now, err = connect(); err == nil {
-				open, err = replicated.Open(context.Background(), replicated.Config{Stream: now.Stream, Chunks: now.Chunks, Local: local})
+				open, err = replicated.Open(context.Background(), replicated.Config{Stream: now.Stream, Chunks: now.Chunks, Local: local, Lease: time.Minute})
 			}
 			if err != nil {
 				return nil, errors.Join(err, local.Close())

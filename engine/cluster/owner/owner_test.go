@@ -27,6 +27,16 @@ func TestBeatLimits(t *testing.T) {
 	}
 }
 
+func TestNow(t *testing.T) {
+	a := Now()
+	if b := Now(); a <= 0 || b < a {
+		t.Errorf("%d after %d", b, a)
+	}
+	if n := testing.AllocsPerRun(100, func() { Now() }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	rec, _ := (&Beat{Node: "n1", Addr: "127.0.0.1:1"}).Encode()
 	f.Add(rec)
@@ -74,9 +84,7 @@ func TestView(t *testing.T) {
 	if v.Silent(700) != 200 {
 		t.Errorf("silent for %v", v.Silent(700))
 	}
-	v.Saw(Beat{Node: "n2", Addr: "b"})
-	v.Saw(Beat{Node: "n2", Addr: "b"})
-	if v.Changes() != 2 {
+	if !v.Saw(Beat{Node: "n2", Addr: "b"}) || v.Saw(Beat{Node: "n2", Addr: "b"}) || v.Saw(Beat{Node: "n2", Addr: "b", Released: true}) || v.Changes() != 2 {
 		t.Errorf("%d changes", v.Changes())
 	}
 }

@@ -38,19 +38,20 @@ func (v *View) Heard(now int64) {
 	v.heard = now
 }
 
-// Saw notes what the owner has written.
-func (v *View) Saw(b Beat) {
+// Saw notes what the owner has written, and reports whether it is another one than before.
+func (v *View) Saw(b Beat) (another bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.known && v.beat == b {
-		return
+		return false
 	}
-	if b.Node != v.beat.Node {
+	if another = b.Node != v.beat.Node; another {
 		v.changes++
 	}
 	v.beat, v.known = b, true
 	close(v.changed)
 	v.changed = make(chan struct{})
+	return another
 }
 
 // Silent returns how long ago a block of the log came last.

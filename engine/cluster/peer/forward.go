@@ -46,7 +46,7 @@ type ForwardConfig struct {
 	// owner it waits, until ctx ends.
 	Owner func(ctx context.Context, service, client string) (net.Conn, error)
 	// Max bounds the connections; more wait in the backlog of their listener. 0:
-	// DefaultMaxConnections.
+	// defaultMaxConnections.
 	Max int
 	// Hold is how long a client is kept while there is no owner; then it is closed. 0: 10 s.
 	Hold time.Duration
@@ -66,18 +66,39 @@ type Forwarder struct {
 	slots chan struct{} // one is taken before each Accept
 	open  atomic.Int64
 	wg    sync.WaitGroup
+
+	mu    sync.Mutex
+	era   context.Context // of the connections to one owner
+	leave context.CancelFunc
 }
 
 // NewForwarder returns one that forwards what Serve accepts, until Close.
 func NewForwarder(cfg ForwardConfig) *Forwarder {
 	if cfg.Max == 0 {
-		cfg.Max = DefaultMaxConnections
+		cfg.Max = defaultMaxConnections
 	}
 	if cfg.Hold == 0 {
 		cfg.Hold = defaultHold
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Forwarder{cfg: cfg, ctx: ctx, stop: stop, slots: make(chan struct{}, cfg.Max)}
+	f := &Forwarder{cfg: cfg, ctx: ctx, stop: stop, slots: make(chan struct{}, cfg.Max)}
+	f.era, f.leave = context.WithCancel(ctx)
+	return f
+}
+
+// Leave ends every connection that was forwarded, and no client that waits for an owner: there is
+// another owner, and the one before may be paused and never end them.
+func (f *Forwarder) Leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leave()
+	f.era, f.leave = context.WithCancel(f.ctx)
+}
+
+func (f *Forwarder) now() context.Context {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.era
 }
 
 // Listener is what clients of a node connect to. The listeners of package net have its methods.
@@ -145,6 +166,7 @@ func (f *Forwarder) join(client net.Conn, service string) {
 	if f.cfg.Allow(client) != nil {
 		return
 	}
+	era := f.now() // before the owner is known, so that none is kept that Leave came for
 	hold, cancel := context.WithTimeout(f.ctx, f.cfg.Hold)
 	owner, err := f.cfg.Owner(hold, service, f.cfg.Name(client))
 	cancel()
@@ -152,7 +174,7 @@ func (f *Forwarder) join(client net.Conn, service string) {
 		return
 	}
 	defer owner.Close()
-	defer context.AfterFunc(f.ctx, func() {
+	defer context.AfterFunc(era, func() {
 		_ = client.Close()
 		_ = owner.Close()
 	})()

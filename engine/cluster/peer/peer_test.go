@@ -208,6 +208,23 @@ func TestForwarder(t *testing.T) {
 	for f.Open() != 1 {
 		time.Sleep(time.Millisecond)
 	}
+	f.Leave()
+	if _, err := idle.Read(make([]byte, 1)); err == nil {
+		t.Error("a client outlives its owner")
+	}
+	_ = idle.Close()
+	if idle, err = net.Dial("tcp", ln.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, idle, "again"); got != "client|again" {
+		t.Errorf("answer %q of the next owner", got)
+	}
+	if idle, err = net.Dial("tcp", ln.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	for f.Open() != 1 {
+		time.Sleep(time.Millisecond)
+	}
 	f.Close()
 	if _, err := idle.Read(make([]byte, 1)); err == nil {
 		t.Error("a client outlives its forwarder")
@@ -287,7 +304,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// FuzzGreet has a server read anything: what it accepts is exactly what a node of the cluster sends.
+// FuzzGreet has a server read anything: it accepts exactly what a node of the cluster sends.
 func FuzzGreet(f *testing.F) {
 	h := header{"c1", "n1", "kernel", "x"}
 	enc, _ := h.encode()

@@ -12,7 +12,8 @@ import (
 // this node is to take the log over; then Tail looks whether the stream has more than f has seen.
 // If so it goes on, and asks for another channel. Otherwise it returns nil, and the first append is
 // next. heard is called for each message of the stream, of whatever kind. Tail stops at the first
-// error of f and returns it, and when ctx ends. ErrRebuild is returned where what is next was purged.
+// error of f and returns it, and when ctx ends. ErrRebuild is returned where what is next was
+// purged.
 func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan struct{}, heard func(), f func(first journal.Index, block []byte) error) error {
 	t := tailing{s: s, ctx: ctx, cuts: s.cuts(), heard: heard, f: f}
 	var err error

@@ -18,7 +18,6 @@ import (
 	"trunkline/engine/cluster/node"
 	"trunkline/engine/cluster/owner"
 	"trunkline/engine/cluster/peer"
-	"trunkline/engine/link"
 	"trunkline/engine/store"
 	"trunkline/engine/stream"
 )
@@ -59,7 +58,7 @@ func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *
 	if !l.On() {
 		return nil, nil
 	}
-	c := &cluster{cfg: l, term: l.Lease, log: log, lost: make(chan error, 1), view: owner.NewView(link.Mono()), stopBeat: func() {}}
+	c := &cluster{cfg: l, term: l.Lease, log: log, lost: make(chan error, 1), view: owner.NewView(owner.Now()), stopBeat: func() {}}
 	c.closed, c.close = context.WithCancel(context.Background())
 	if c.id, err = l.ID(); err != nil {
 		return nil, err
@@ -182,7 +181,7 @@ func (c *cluster) turn() <-chan struct{} {
 				return
 			case <-tick.C:
 			}
-			if !c.leaving.Load() && c.view.Due(link.Mono(), c.term, c.rank()) && c.able() {
+			if !c.leaving.Load() && c.view.Due(owner.Now(), c.term, c.rank()) && c.able() {
 				close(turn)
 				return
 			}
@@ -202,15 +201,18 @@ func (c *cluster) able() bool {
 // beats takes what the owner has written.
 func (c *cluster) beats(rec []byte) error {
 	b, err := owner.Decode(rec)
-	if err == nil {
-		c.view.Saw(b)
+	if err != nil {
+		return err
 	}
-	return err
+	if c.view.Saw(b) {
+		c.forwards.Leave()
+	}
+	return nil
 }
 
 // stale reports whether another node may own the journal by now.
 func (c *cluster) stale() bool {
-	return owner.Lapsed(link.Mono(), int64(c.shared.Load().Confirmed()), c.term)
+	return owner.Lapsed(owner.Now(), int64(c.shared.Load().Confirmed()), c.term)
 }
 
 // own begins the work of an owner: it shows the others that it is there. The listeners of the node

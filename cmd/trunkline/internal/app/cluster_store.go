@@ -5,13 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
+	"trunkline/engine/cluster/owner"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/engine/link"
 )
 
 // sharedStore is the journal that the nodes of a cluster share. The disk of the node has copies of
@@ -57,7 +58,7 @@ func (c *cluster) openStore(ec embedded.Config) (diskStore, error) {
 	s := &sharedStore{cluster: c, disk: disk}
 	s.Store, err = replicated.Open(ctx, replicated.Config{
 		Stream: log, Chunks: log, Local: disk, Lease: c.term,
-		Elapsed: func() time.Duration { return time.Duration(link.Mono()) }, Logger: c.log,
+		Elapsed: func() time.Duration { return time.Duration(owner.Now()) }, Logger: c.log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, disk.Close())
@@ -75,7 +76,7 @@ func (c *cluster) openLog(ctx context.Context) (log *natslog.Log, err error) {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, openAttempt)
 		log, err = natslog.Open(attempt, natslog.Config{
-			Conn: c.member.JetStream().Conn(), Name: c.cfg.Name + "_0", Replicas: c.cfg.Replicas, AnswerWithin: answerWithin(c.term),
+			Conn: c.member.Conn(), Name: c.cfg.Name + "_0", Replicas: c.cfg.Replicas, AnswerWithin: answerWithin(c.term),
 		})
 		cancel()
 		if err == nil || ctx.Err() != nil || attempt.Err() == nil {
@@ -91,7 +92,32 @@ func answerWithin(term time.Duration) time.Duration { return max(term/2, 100*tim
 // Follow implements journal.Shared.
 func (s *sharedStore) Follow(from journal.Index, f func(first journal.Index, block []byte) error) error {
 	c := s.cluster
-	return s.Tail(c.closed, from, c.turn, func() { c.view.Heard(link.Mono()) }, f)
+	ctx, stop := context.WithCancel(c.closed)
+	var copying sync.WaitGroup
+	copying.Go(func() { s.copySnapshots(ctx) })
+	defer copying.Wait() // an owner writes there
+	defer stop()
+	return s.Tail(c.closed, from, c.turn, func() { c.view.Heard(owner.Now()) }, f)
+}
+
+// copyEvery is how often a standby looks for a snapshot that it has no copy of.
+const copyEvery = time.Minute
+
+// copySnapshots keeps copies of the snapshots on the disk of a standby, so that its next start need
+// not ask for them.
+func (s *sharedStore) copySnapshots(ctx context.Context) {
+	tick := time.NewTicker(copyEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := s.CopySnapshot(ctx); err != nil && ctx.Err() == nil {
+			s.cluster.log.Warn("cannot copy the newest snapshot to this node", "err", err)
+		}
+	}
 }
 
 // Full implements diskStore.

@@ -39,13 +39,13 @@ func TestStream(t *testing.T) {
 		name string
 		run  func(t *testing.T, l *natslog.Log)
 	}{
-		{"Appends", testAppends}, {"Marks", testMarks}, {"Pipeline", testPipeline}, {"Sizes", testSizes},
+		{"Appends", testAppends}, {"Marks", testMarks}, {"Parts", testParts}, {"Pipeline", testPipeline}, {"Sizes", testSizes},
 		{"Reads", testReads}, {"Purge", testPurge}, {"Chunks", testChunks},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			nc := c.Connect(0)
 			defer nc.Close()
-			test.run(t, c.Open(nc, test.name))
+			test.run(t, c.Open(nc, test.name, natstest.Patient))
 		})
 	}
 }
@@ -108,6 +108,43 @@ func testMarks(t *testing.T, l *natslog.Log) {
 	}
 }
 
+// testParts: a block in parts is stored whole, and with its id once.
+func testParts(t *testing.T, l *natslog.Log) {
+	a := block(0, "parts", []byte("0"))
+	a.Marks = 5
+	for i := range 20 {
+		a.Rest = append(a.Rest, fmt.Appendf(nil, "%d", i+1))
+	}
+	a.Parts = len(a.Rest)
+	for range 2 {
+		if o := l.Append(a)(); o.Err != nil || o.Seq != 26 {
+			t.Fatalf("append: %+v", o)
+		}
+	}
+	b := block(26, "more", []byte("0"))
+	b.Rest, b.Parts = a.Rest, a.Parts
+	for range 2 {
+		if o := l.Append(b)(); o.Err != nil || o.Seq != 47 {
+			t.Fatalf("append without marks: %+v", o)
+		}
+	}
+	c := *b
+	c.ID = "other"
+	if o := l.Append(&c)(); !errors.Is(o.Err, replicated.ErrNotStored) {
+		t.Errorf("another one: %+v", o)
+	}
+	must(t, l.Read(context.Background(), 6, 26, func(m *replicated.Message) error {
+		kind, parts := replicated.KindPart, 0
+		if m.Seq == 6 {
+			kind, parts = replicated.KindBlock, 20
+		}
+		if m.Kind != kind || m.Parts != parts || m.First != 100 || string(m.Data) != fmt.Sprint(m.Seq-6) {
+			t.Errorf("message %+v", *m)
+		}
+		return nil
+	}))
+}
+
 // testPipeline: several appends are on their way; one that does not fit has those behind it not
 // fit.
 func testPipeline(t *testing.T, l *natslog.Log) {
@@ -149,22 +186,22 @@ func testSizes(t *testing.T, l *natslog.Log) {
 
 // testReads: any range is read, an error ends a read, and one to Forever waits.
 func testReads(t *testing.T, l *natslog.Log) {
-	for i := range uint64(40) {
+	for i := range uint64(140) {
 		if o := l.Append(block(i, fmt.Sprint(i), []byte("x")))(); o.Err != nil {
 			t.Fatal(o.Err)
 		}
 	}
-	for _, r := range [][2]uint64{{1, 40}, {1, 1}, {40, 40}, {39, 40}, {38, 40}, {5, 30}, {37, 40}} {
+	for _, r := range [][2]uint64{{1, 140}, {1, 1}, {140, 140}, {139, 140}, {5, 68}, {5, 69}, {77, 140}, {76, 140}} {
 		got := sequences(t, l, r[0], r[1])
 		if uint64(len(got)) != r[1]-r[0]+1 || got[0] != r[0] || !slices.IsSorted(got) {
 			t.Errorf("messages %d to %d: %v", r[0], r[1], got)
 		}
 	}
-	if got := sequences(t, l, 41, 41); got != nil {
+	if got := sequences(t, l, 141, 141); got != nil {
 		t.Errorf("a message that is not there: %v", got)
 	}
 	stop := errors.New("stop")
-	for _, to := range []uint64{1, 40} {
+	for _, to := range []uint64{1, 140} {
 		if err := l.Read(context.Background(), 1, to, func(*replicated.Message) error { return stop }); err != stop {
 			t.Errorf("an error of f: %v", err)
 		}
@@ -172,11 +209,11 @@ func testReads(t *testing.T, l *natslog.Log) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	seen := 0
-	err := l.Read(ctx, 38, replicated.Forever, func(m *replicated.Message) error {
-		if seen++; m.Seq == 40 {
-			go func() { l.Append(block(40, "late", []byte("x")))() }()
+	err := l.Read(ctx, 138, replicated.Forever, func(m *replicated.Message) error {
+		if seen++; m.Seq == 140 {
+			go func() { l.Append(block(140, "late", []byte("x")))() }()
 		}
-		if m.Seq == 41 {
+		if m.Seq == 141 {
 			cancel()
 		}
 		return nil
@@ -215,8 +252,10 @@ func testPurge(t *testing.T, l *natslog.Log) {
 func testChunks(t *testing.T, l *natslog.Log) {
 	ctx := context.Background()
 	for i := range 20 {
-		must(t, l.Put(ctx, "1-a", fmt.Appendf(nil, "a%d", i)))
-		must(t, l.Put(ctx, "2-b", fmt.Appendf(nil, "b%d", i)))
+		for range 2 { // the same chunk twice is one
+			must(t, l.Put(ctx, "1-a", uint32(i), fmt.Appendf(nil, "a%d", i)))
+			must(t, l.Put(ctx, "2-b", uint32(i), fmt.Appendf(nil, "b%d", i)))
+		}
 	}
 	sets, err := l.Sets(ctx)
 	slices.Sort(sets)
@@ -231,6 +270,9 @@ func testChunks(t *testing.T, l *natslog.Log) {
 		n++
 		return nil
 	}))
+	if err := l.Get(ctx, "2-b", 21, func([]byte) error { return nil }); err == nil {
+		t.Error("more chunks were read than there are")
+	}
 	stop := errors.New("stop")
 	if err := l.Get(ctx, "2-b", 20, func([]byte) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("an error of f: %v", err)

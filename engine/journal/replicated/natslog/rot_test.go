@@ -16,6 +16,9 @@ import (
 	"trunkline/engine/journal/replicated/natstest"
 )
 
+// patient is a lease that a busy machine keeps.
+const patient = time.Minute
+
 // open opens a store on a log, with a local one in memory.
 func open(t *testing.T, l *natslog.Log, lease time.Duration) (*replicated.Store, error) {
 	t.Helper()
@@ -53,9 +56,9 @@ func TestRottenFollower(t *testing.T) {
 	c := natstest.New(t)
 	nc := c.Connect(0)
 	defer nc.Close()
-	l := c.Open(nc, "rot")
+	l := c.Open(nc, "rot", natstest.Patient)
 	c.Lead(nc, "rot", 0)
-	j, state, err := claim(t, l, 0)
+	j, state, err := claim(t, l, patient)
 	must(t, err)
 	for i := range 500 {
 		rec := fmt.Sprint("record ", i, " of a log that rots ", i)
@@ -73,7 +76,7 @@ func TestRottenFollower(t *testing.T) {
 		c.Start(rotten)
 		for _, leader := range []int{rotten, 2, rotten, 0} {
 			c.Lead(nc, "rot", leader)
-			j, shown, err := claim(t, c.Open(nc, "rot"), 0)
+			j, shown, err := claim(t, c.Open(nc, "rot", natstest.Patient), patient)
 			compare(t, shown, state)
 			var damage *journal.DamageError
 			switch {
