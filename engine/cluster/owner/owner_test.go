@@ -81,6 +81,22 @@ func TestView(t *testing.T) {
 	}
 }
 
+// TestNextOwnerHasALeaseBeforeItsBeat: a node that takes over from an owner that has stopped answers
+// under a lease from its first block on, though its first Beat may come late.
+func TestNextOwnerHasALeaseBeforeItsBeat(t *testing.T) {
+	const term = time.Second
+	v := NewView(0)
+	v.Heard(100)
+	v.Saw(Beat{Node: "n1", Addr: "a", Released: true})
+	v.Heard(200) // the claim of n2
+	if _, ok := v.Owner(); ok {
+		t.Error("the owner that has stopped is still one")
+	}
+	if end := int64(200) + int64(term); v.Due(end-1, term, 0) || !v.Due(end, term, 0) || v.Due(end, term, 1) {
+		t.Error("the next owner has no lease")
+	}
+}
+
 // TestLeasesDoNotOverlap: whatever time a message takes, and however clocks run against each other
 // within the margin, a standby is due only after the lease of the owner has lapsed.
 func TestLeasesDoNotOverlap(t *testing.T) {

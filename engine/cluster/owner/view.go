@@ -22,6 +22,7 @@ type View struct {
 	mu      sync.Mutex
 	beat    Beat
 	known   bool
+	free    bool  // the last block that came is the one by which the owner has stopped
 	heard   int64 // when a block of the log came last
 	changes uint64
 	changed chan struct{}
@@ -31,17 +32,19 @@ type View struct {
 // the time of a lease.
 func NewView(now int64) *View { return &View{heard: now, changed: make(chan struct{})} }
 
-// Heard notes that a block has come.
+// Heard notes that a block has come; Saw follows where it holds a Beat. One that comes after the
+// owner has stopped is of the next owner, who may not have written a Beat yet.
 func (v *View) Heard(now int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.heard = now
+	v.heard, v.free = now, false
 }
 
 // Saw notes what the owner has written.
 func (v *View) Saw(b Beat) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.free = b.Released
 	if v.known && v.beat == b {
 		return
 	}
@@ -92,12 +95,13 @@ func (v *View) Await(ctx context.Context) (Beat, error) {
 }
 
 // Due reports whether a standby may take over: it has heard nothing for the term of the lease, or
-// the owner has stopped. rank is its place among the standbys, from 0 on.
+// the owner has stopped and no other one has written since. rank is its place among the standbys,
+// from 0 on.
 func (v *View) Due(now int64, term time.Duration, rank int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	wait := int64(term)/staggerShare*int64(rank) + int64(term)
-	if v.known && v.beat.Released {
+	if v.free {
 		wait -= int64(term)
 	}
 	return now-v.heard >= wait

@@ -182,13 +182,18 @@ func (c *cluster) turn() <-chan struct{} {
 				return
 			case <-tick.C:
 			}
-			if !c.leaving.Load() && c.view.Due(link.Mono(), c.term, c.rank()) && c.able() {
+			if c.due() && c.able() {
 				close(turn)
 				return
 			}
 		}
 	}()
 	return turn
+}
+
+// due reports whether nothing was heard of an owner for so long that this node may take over.
+func (c *cluster) due() bool {
+	return !c.leaving.Load() && c.view.Due(link.Mono(), c.term, c.rank())
 }
 
 // able reports whether this node reaches a majority: one that does not cannot take over.

@@ -91,7 +91,7 @@ func answerWithin(term time.Duration) time.Duration { return max(term/2, 100*tim
 // Follow implements journal.Shared.
 func (s *sharedStore) Follow(from journal.Index, f func(first journal.Index, block []byte) error) error {
 	c := s.cluster
-	return s.Tail(c.closed, from, c.turn, func() { c.view.Heard(link.Mono()) }, f)
+	return s.Tail(c.closed, from, c.turn, c.due, func() { c.view.Heard(link.Mono()) }, f)
 }
 
 // Full implements diskStore.
