@@ -97,6 +97,44 @@ func TestTailOutlivesSilence(t *testing.T) {
 	})
 }
 
+// followed is a store that a Log follows until it is its turn, which it is at once.
+type followed struct{ *replicated.Store }
+
+// Follow implements journal.Shared.
+func (s followed) Follow(from journal.Index, f func(first journal.Index, block []byte) error) error {
+	turn := make(chan struct{})
+	close(turn)
+	return s.Tail(context.Background(), from, func() <-chan struct{} { return turn }, func() bool { return true }, func() {}, f)
+}
+
+// TestRecoverToOfASharedLog gives up what it names, and nothing of it is followed: every node reads
+// the same log afterwards.
+func TestRecoverToOfASharedLog(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 3)
+		for _, rec := range []string{"two", "three", "four"} {
+			m[0].append(rec)
+			must(t, m[0].barrier())
+		}
+		m[0].die()
+		n := m[1]
+		must(t, n.open())
+		log, err := journal.Open(followed{n.store}, journal.Config{RecoverTo: 3})
+		must(t, err)
+		n.journal = log
+		var seen []string
+		must(t, log.Replay(0, func(_ journal.Index, rec []byte) error { seen = append(seen, string(rec)); return nil }))
+		if !slices.Equal(seen, []string{"two", "three"}) {
+			t.Errorf("seen %q", seen)
+		}
+		n.die()
+		must(t, m[2].claim())
+		if m[2].state[2] != "two" || m[2].state[3] != "three" || len(m[2].state) != 2 {
+			t.Errorf("%v", m[2].state)
+		}
+	})
+}
+
 // TestTailEnds by an error of its caller, by its context, and where what is next was purged.
 func TestTailEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

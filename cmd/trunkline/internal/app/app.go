@@ -74,6 +74,9 @@ type Options struct {
 	Notify func(states string)
 	// Watchdog is how often the supervisor wants a sign of life; 0: never.
 	Watchdog time.Duration
+	// Again: the process replaces one of which Run has returned ErrOwnershipLost. It waits for the
+	// other nodes of its cluster however long that takes.
+	Again bool
 
 	openStore func(embedded.Config) (diskStore, error) // nil: embedded.Open; for tests
 	files     *stream.Files                            // of all connections; nil: they are not counted
@@ -109,7 +112,7 @@ type server struct {
 // to do about those of the store.
 func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	var err error
-	if o.cluster, err = openCluster(ctx, cfg, o.Logger); err != nil {
+	if o.cluster, err = openCluster(ctx, cfg, o.Logger, o.Again); err != nil {
 		return err
 	}
 	s, err := bind(cfg, o)
@@ -127,6 +130,9 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 		if err == ctx.Err() {
 			s.log.Info("stopped before the store was read")
 			return nil
+		}
+		if s.mayFollowAnew(err) {
+			err = fmt.Errorf("%w: %w", ErrOwnershipLost, err)
 		}
 		return err
 	}

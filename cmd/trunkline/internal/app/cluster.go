@@ -42,6 +42,7 @@ type cluster struct {
 	tasks    sync.WaitGroup // listeners of clients and of peers
 	owns     atomic.Bool
 	leaving  atomic.Bool // the node does not take over any more
+	again    bool        // Options.Again
 	lost     chan error
 	shared   atomic.Pointer[sharedStore]
 	closed   context.Context
@@ -54,12 +55,12 @@ type cluster struct {
 var ErrOwnershipLost = errors.New("this node does not own the journal any more")
 
 // openCluster joins the other nodes; nil where cluster.mode is off.
-func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *cluster, err error) {
+func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger, again bool) (_ *cluster, err error) {
 	l := &cfg.Cluster
 	if !l.On() {
 		return nil, nil
 	}
-	c := &cluster{cfg: l, term: l.Lease, log: log, lost: make(chan error, 1), view: owner.NewView(link.Mono()), stopBeat: func() {}}
+	c := &cluster{cfg: l, term: l.Lease, log: log, again: again, lost: make(chan error, 1), view: owner.NewView(link.Mono()), stopBeat: func() {}}
 	c.closed, c.close = context.WithCancel(context.Background())
 	if c.id, err = l.ID(); err != nil {
 		return nil, err

@@ -3,10 +3,12 @@ package app
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"sync"
 	"time"
 
 	"trunkline/engine/cluster/peer"
+	"trunkline/engine/journal"
 )
 
 // reasonNoOwner is shown by /readyz on a node that knows of no owner to forward its clients to.
@@ -84,6 +86,13 @@ func (s *server) beat() {
 	if c := s.options.cluster; c != nil {
 		c.own(s.kernel.svc.Store())
 	}
+}
+
+// mayFollowAnew reports whether a recovery that has failed with err may succeed in a new process:
+// another node has taken the log over, or what is next of it is in a snapshot by now.
+func (s *server) mayFollowAnew(err error) bool {
+	return s.options.cluster != nil && s.options.RecoverTo == 0 &&
+		errors.As(err, new(*unrecovered)) && !errors.As(err, new(*journal.DamageError))
 }
 
 // abandon ends a server that does not own its journal any more. Nothing is answered.
