@@ -167,9 +167,7 @@ func (s *server) run(ctx context.Context) error {
 	defer watch.Wait()
 	defer stop()
 	s.options.notify(stateReady, stateStatus("serving"))
-	if s.options.Watchdog > 0 {
-		watch.Go(func() { s.feedWatchdog(alive) })
-	}
+	watch.Go(func() { s.feedWatchdog(alive) })
 	hangup, reloaded := s.options.Hangup, make(chan struct{}, 1)
 	for {
 		select {

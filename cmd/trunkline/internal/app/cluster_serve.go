@@ -57,7 +57,10 @@ func (s *server) standBy() (stop func()) {
 	s.ready.When(reasonNoOwner, func() bool { return !c.owns.Load() && !c.follows() })
 	s.ready.Release(reasonRecovering)
 	s.options.notify(stateReady, stateStatus("following the journal of the cluster"))
+	alive, end := context.WithCancel(context.Background())
+	serving.Go(func() { s.feedWatchdog(alive) })
 	return func() {
+		end()
 		c.forwards.Close()
 		serving.Wait()
 	}
