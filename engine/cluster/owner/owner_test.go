@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 
 func TestBeatLimits(t *testing.T) {
 	long := strings.Repeat("n", maxText)
-	b := Beat{Node: long, Addr: long, Released: true}
+	b := Beat{Node: long, Addr: long, Released: true, Term: math.MaxUint32 * time.Millisecond}
 	rec, err := b.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -25,12 +26,17 @@ func TestBeatLimits(t *testing.T) {
 	if _, err := b.Encode(); err == nil {
 		t.Error("256 bytes are taken")
 	}
+	for _, term := range []time.Duration{(math.MaxUint32 + 1) * time.Millisecond, -time.Millisecond} {
+		if _, err := (&Beat{Term: term}).Encode(); err == nil {
+			t.Errorf("a term of %v is taken", term)
+		}
+	}
 }
 
 func FuzzDecode(f *testing.F) {
 	rec, _ := (&Beat{Node: "n1", Addr: "127.0.0.1:1"}).Encode()
 	f.Add(rec)
-	f.Add([]byte{beatVersion, released, 0, 0})
+	f.Add([]byte{beatVersion, released, 0, 0, 4, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, rec []byte) {
 		b, err := Decode(rec)
 		if err != nil {
@@ -94,6 +100,19 @@ func TestNextOwnerHasALeaseBeforeItsBeat(t *testing.T) {
 	}
 	if end := int64(200) + int64(term); v.Due(end-1, term, 0) || !v.Due(end, term, 0) || v.Due(end, term, 1) {
 		t.Error("the next owner has no lease")
+	}
+}
+
+// TestTheLongerLeaseCounts where the settings of two nodes differ, as while an operator changes
+// them.
+func TestTheLongerLeaseCounts(t *testing.T) {
+	v := NewView(0)
+	v.Saw(Beat{Node: "n1", Term: 5 * time.Second})
+	if v.Due(int64(5*time.Second)-1, time.Second, 0) || !v.Due(int64(5*time.Second), time.Second, 0) {
+		t.Error("a standby takes over within the lease of the owner")
+	}
+	if v.Due(int64(6*time.Second)-1, 6*time.Second, 0) {
+		t.Error("a standby takes over within its own")
 	}
 }
 

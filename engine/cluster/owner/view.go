@@ -94,12 +94,13 @@ func (v *View) Await(ctx context.Context) (Beat, error) {
 	}
 }
 
-// Due reports whether a standby may take over: it has heard nothing for the term of the lease, or
-// the owner has stopped and no other one has written since. rank is its place among the standbys,
-// from 0 on.
+// Due reports whether a standby may take over: it has heard nothing for the term of the lease, its
+// own or that of the owner, the longer one, or the owner has stopped and no other one has written
+// since. rank is its place among the standbys, from 0 on.
 func (v *View) Due(now int64, term time.Duration, rank int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	term = max(term, v.beat.Term)
 	wait := int64(term)/staggerShare*int64(rank) + int64(term)
 	if v.free {
 		wait -= int64(term)

@@ -42,6 +42,7 @@ type cluster struct {
 	tasks    sync.WaitGroup // listeners of clients and of peers
 	owns     atomic.Bool
 	leaving  atomic.Bool // the node does not take over any more
+	beating  atomic.Bool // the first beat of this owner is stored
 	again    bool        // Options.Again
 	lost     chan error
 	shared   atomic.Pointer[sharedStore]
@@ -216,13 +217,13 @@ func (c *cluster) beats(rec []byte) error {
 
 // stale reports whether another node may own the journal by now.
 func (c *cluster) stale() bool {
-	return owner.Lapsed(link.Mono(), int64(c.shared.Load().Confirmed()), c.term)
+	return !c.beating.Load() || owner.Lapsed(link.Mono(), int64(c.shared.Load().Confirmed()), c.term)
 }
 
 // own begins the work of an owner: it shows the others that it is there. The listeners of the node
 // are its own from now on.
 func (c *cluster) own(st *store.Store) {
-	b := owner.Beat{Node: c.id, Addr: c.addr}
+	b := owner.Beat{Node: c.id, Addr: c.addr, Term: c.term}
 	rec, err := b.Encode()
 	if err != nil {
 		c.lose(err)
@@ -236,7 +237,9 @@ func (c *cluster) own(st *store.Store) {
 		tick := time.NewTicker(max(c.term/owner.BeatShare, time.Millisecond))
 		defer tick.Stop()
 		for {
-			st.Beat(rec)
+			if i := st.Beat(rec); !c.beating.Load() {
+				c.beating.Store(st.Log().Await(c.closed, i) == nil)
+			}
 			select {
 			case <-stop:
 				return
@@ -258,7 +261,7 @@ func (c *cluster) release(st *store.Store) {
 		return
 	}
 	c.stopBeat()
-	b := owner.Beat{Node: c.id, Addr: c.addr, Released: true}
+	b := owner.Beat{Node: c.id, Addr: c.addr, Term: c.term, Released: true}
 	if rec, err := b.Encode(); err == nil {
 		st.Beat(rec)
 	}

@@ -40,6 +40,13 @@ func TestAStandbyFeedsTheWatchdog(t *testing.T) {
 	})
 }
 
+// TestANewOwnerHasNoLease before others know of it and of its term.
+func TestANewOwnerHasNoLease(t *testing.T) {
+	if c := new(cluster); !c.stale() {
+		t.Error("it answers what it reads before its first beat is stored")
+	}
+}
+
 // TestARecoveryThatMayFollowAnew: a node that has lost the race for the log, or is too far behind
 // it, starts again; one with a damaged log, or that is to give records up, ends.
 func TestARecoveryThatMayFollowAnew(t *testing.T) {
