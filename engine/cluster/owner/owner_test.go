@@ -59,12 +59,12 @@ func TestView(t *testing.T) {
 	}
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := v.Await(short); !errors.Is(err, context.Canceled) {
+	if _, _, err := v.Await(short); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	found := make(chan Beat, 1)
 	go func() {
-		b, _ := v.Await(t.Context())
+		b, _, _ := v.Await(t.Context())
 		found <- b
 	}()
 	one := Beat{Node: "n1", Addr: "a"}
@@ -73,7 +73,15 @@ func TestView(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	v.Heard(500)
+	v.Saw(one)
+	_, owns, _ := v.Await(t.Context())
+	if owns.Err() != nil {
+		t.Error("an owner ends that beats again")
+	}
 	v.Saw(Beat{Node: "n1", Released: true})
+	if owns.Err() == nil {
+		t.Error("an owner goes on that has stopped")
+	}
 	if _, ok := v.Owner(); ok || !v.Due(500, term, 0) || v.Due(500, term, 1) {
 		t.Error("one that has stopped is replaced at once")
 	}

@@ -25,12 +25,17 @@ type View struct {
 	free    bool  // the last block that came is the one by which the owner has stopped
 	heard   int64 // when a block of the log came last
 	changes uint64
-	changed chan struct{}
+	valid   context.Context // ends when beat is not the latest any more
+	replace context.CancelFunc
 }
 
 // NewView returns one that has heard of an owner now, so that a node that has just started gives it
 // the time of a lease.
-func NewView(now int64) *View { return &View{heard: now, changed: make(chan struct{})} }
+func NewView(now int64) *View {
+	v := &View{heard: now}
+	v.valid, v.replace = context.WithCancel(context.Background())
+	return v
+}
 
 // Heard notes that a block has come; Saw follows where it holds a Beat. One that comes after the
 // owner has stopped is of the next owner, who may not have written a Beat yet.
@@ -52,8 +57,8 @@ func (v *View) Saw(b Beat) {
 		v.changes++
 	}
 	v.beat, v.known = b, true
-	close(v.changed)
-	v.changed = make(chan struct{})
+	v.replace()
+	v.valid, v.replace = context.WithCancel(context.Background())
 }
 
 // Silent returns how long ago a block of the log came last.
@@ -77,19 +82,20 @@ func (v *View) Owner() (Beat, bool) {
 	return v.beat, v.known && !v.beat.Released
 }
 
-// Await returns the owner once there is one, or the error of ctx.
-func (v *View) Await(ctx context.Context) (Beat, error) {
+// Await returns the owner once there is one, or the error of ctx. owns ends when it has stopped or
+// was replaced.
+func (v *View) Await(ctx context.Context) (b Beat, owns context.Context, err error) {
 	for {
 		v.mu.Lock()
-		b, ok, changed := v.beat, v.known && !v.beat.Released, v.changed
+		b, ok, valid := v.beat, v.known && !v.beat.Released, v.valid
 		v.mu.Unlock()
 		if ok {
-			return b, nil
+			return b, valid, nil
 		}
 		select {
-		case <-changed:
+		case <-valid.Done():
 		case <-ctx.Done():
-			return Beat{}, ctx.Err()
+			return Beat{}, nil, ctx.Err()
 		}
 	}
 }

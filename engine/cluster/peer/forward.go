@@ -43,8 +43,9 @@ func Dial(ctx context.Context, addr string, cfg *Config, service, client string)
 // ForwardConfig is what a Forwarder needs.
 type ForwardConfig struct {
 	// Owner connects to the node that owns a service, in the name of a client. While there is no
-	// owner it waits, until ctx ends.
-	Owner func(ctx context.Context, service, client string) (net.Conn, error)
+	// owner it waits, until ctx ends. owns ends when that node is not the owner any more: then the
+	// client is closed, as that node may never answer.
+	Owner func(ctx context.Context, service, client string) (conn net.Conn, owns context.Context, err error)
 	// Max bounds the connections; more wait in the backlog of their listener. 0:
 	// DefaultMaxConnections.
 	Max int
@@ -146,16 +147,18 @@ func (f *Forwarder) join(client net.Conn, service string) {
 		return
 	}
 	hold, cancel := context.WithTimeout(f.ctx, f.cfg.Hold)
-	owner, err := f.cfg.Owner(hold, service, f.cfg.Name(client))
+	owner, owns, err := f.cfg.Owner(hold, service, f.cfg.Name(client))
 	cancel()
 	if err != nil {
 		return
 	}
 	defer owner.Close()
-	defer context.AfterFunc(f.ctx, func() {
+	end := func() {
 		_ = client.Close()
 		_ = owner.Close()
-	})()
+	}
+	defer context.AfterFunc(f.ctx, end)()
+	defer context.AfterFunc(owns, end)()
 	var back sync.WaitGroup
 	back.Go(func() { pass(client, owner) })
 	pass(owner, client)

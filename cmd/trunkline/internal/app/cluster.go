@@ -124,24 +124,24 @@ func (c *cluster) join(ctx context.Context, cfg *config.Config) error {
 }
 
 // reach connects to the owner of the journal in the name of a client.
-func (c *cluster) reach(ctx context.Context, service, client string) (net.Conn, error) {
+func (c *cluster) reach(ctx context.Context, service, client string) (net.Conn, context.Context, error) {
 	for {
-		b, err := c.view.Await(ctx)
+		b, owns, err := c.view.Await(ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		conn, err := peer.Dial(ctx, b.Addr, &c.dial, service, client)
 		if err == nil {
-			return conn, nil
+			return conn, owns, nil
 		}
 		if r := peer.Refusal(0); errors.As(err, &r) && r != peer.NotOwner {
 			c.log.Warn("the owner does not take what is forwarded", "node", b.Node, "service", service, "err", err)
-			return nil, err
+			return nil, nil, err
 		}
 		select { // the owner has ended, or another one is about to be
 		case <-time.After(c.term / owner.BeatShare):
 		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), err)
+			return nil, nil, errors.Join(ctx.Err(), err)
 		}
 	}
 }
