@@ -23,7 +23,7 @@ type diary struct {
 	flush chan struct{}
 	// failed is closed when the journal stops; nil: it does not.
 	failed chan struct{}
-	full  atomic.Bool
+	full   atomic.Bool
 }
 
 func (d *diary) journal(c *idem.Change) uint64 {

@@ -17,8 +17,8 @@ const (
 )
 
 // Beat is what an owner writes into the journal so that others know of it. As bytes it is version
-// u8, flags u8, the term in milliseconds as u32 (big-endian), and two texts, each with its length as
-// u8.
+// u8, flags u8, the term in milliseconds as u32 (big-endian), and two texts, each with its length
+// as u8.
 type Beat struct {
 	// Node is its id, and Addr where it takes what other nodes forward.
 	Node, Addr string

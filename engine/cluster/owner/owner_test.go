@@ -95,9 +95,9 @@ func TestView(t *testing.T) {
 	}
 }
 
-// TestNextOwnerHasALeaseBeforeItsBeat: a node that takes over from an owner that has stopped answers
-// under a lease from its first block on, though its first Beat may come late.
-func TestNextOwnerHasALeaseBeforeItsBeat(t *testing.T) {
+// TestNextOwnerHasATermBeforeItsBeat: a node that takes over from an owner that has stopped is left
+// alone from its first block on, though its first Beat may come late.
+func TestNextOwnerHasATermBeforeItsBeat(t *testing.T) {
 	const term = time.Second
 	v := NewView(0)
 	v.Heard(100)
@@ -107,7 +107,7 @@ func TestNextOwnerHasALeaseBeforeItsBeat(t *testing.T) {
 		t.Error("the owner that has stopped is still one")
 	}
 	if end := int64(200) + int64(term); v.Due(end-1, term, 0) || !v.Due(end, term, 0) || v.Due(end, term, 1) {
-		t.Error("the next owner has no lease")
+		t.Error("the next owner has no term")
 	}
 }
 

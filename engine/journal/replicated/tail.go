@@ -14,8 +14,9 @@ import (
 // and asks due, as something may have come since. It goes on, with another channel, unless it has
 // seen all and due is true: then it returns nil, and the first append is next. heard is called for
 // each message of the stream, of whatever kind. Where the stream does not answer, Tail asks again.
-// It stops at the first error of f and returns it, and when ctx ends or the Store closes. ErrRebuild is returned where
-// what is next was purged or cut, a *journal.DamageError where it is lost.
+// It stops at the first error of f and returns it, and when ctx ends or the Store closes.
+// ErrRebuild is returned where what is next was purged or cut, a *journal.DamageError where it is
+// lost.
 func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan struct{}, due func() bool, heard func(), f func(first journal.Index, block []byte) error) error {
 	t := tailing{s: s, ctx: ctx, from: from, cuts: s.cuts(), heard: heard, f: f}
 	next := turn()

@@ -74,8 +74,7 @@ type Options struct {
 	Notify func(states string)
 	// Watchdog is how often the supervisor wants a sign of life; 0: never.
 	Watchdog time.Duration
-	// Again: the process replaces one of which Run has returned ErrOwnershipLost. It waits for the
-	// other nodes of its cluster however long that takes.
+	// Again: Run has returned ErrOwnershipLost before. It waits for the other nodes without end.
 	Again bool
 
 	openStore func(embedded.Config) (diskStore, error) // nil: embedded.Open; for tests
@@ -131,10 +130,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 			s.log.Info("stopped before the store was read")
 			return nil
 		}
-		if s.mayFollowAnew(err) {
-			err = fmt.Errorf("%w: %w", ErrOwnershipLost, err)
-		}
-		return err
+		return s.unrecoveredBy(err)
 	}
 	if o.Recovered != nil {
 		o.Recovered()

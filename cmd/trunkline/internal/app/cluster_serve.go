@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -91,11 +92,15 @@ func (s *server) beat() {
 	}
 }
 
-// mayFollowAnew reports whether a recovery that has failed with err may succeed in a new process:
-// another node has taken the log over, or what is next of it is in a snapshot by now.
-func (s *server) mayFollowAnew(err error) bool {
-	return s.options.cluster != nil && s.options.RecoverTo == 0 &&
-		errors.As(err, new(*unrecovered)) && !errors.As(err, new(*journal.DamageError))
+// unrecoveredBy returns the error of a server whose recovery has failed with err: ErrOwnershipLost
+// where it may succeed in a new process, as another node has taken the log over, or what is next of
+// it is in a snapshot by now.
+func (s *server) unrecoveredBy(err error) error {
+	if s.options.cluster != nil && s.options.RecoverTo == 0 &&
+		errors.As(err, new(*unrecovered)) && !errors.As(err, new(*journal.DamageError)) {
+		return fmt.Errorf("%w: %w", ErrOwnershipLost, err)
+	}
+	return err
 }
 
 // abandon ends a server that does not own its journal any more. Nothing is answered.

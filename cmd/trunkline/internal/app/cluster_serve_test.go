@@ -51,20 +51,21 @@ func TestANewOwnerHasNoLease(t *testing.T) {
 // it, starts again; one with a damaged log, or that is to give records up, ends.
 func TestARecoveryThatMayFollowAnew(t *testing.T) {
 	s := &server{options: Options{cluster: &cluster{}}}
+	again := func(err error) bool { return errors.Is(s.unrecoveredBy(err), ErrOwnershipLost) }
 	of := func(err error) error { return fmt.Errorf("cannot recover: %w", &unrecovered{err: err}) }
 	for _, err := range []error{replicated.ErrNotOwner, replicated.ErrRebuild, errors.New("cannot read snapshot")} {
-		if !s.mayFollowAnew(of(err)) {
+		if !again(of(err)) {
 			t.Errorf("%v ends a node", err)
 		}
 	}
-	if s.mayFollowAnew(of(&journal.DamageError{})) || s.mayFollowAnew(errors.New("cannot open store.dir")) {
+	if again(of(&journal.DamageError{})) || again(errors.New("cannot open store.dir")) {
 		t.Error("what a new process finds too is tried again")
 	}
 	s.options.RecoverTo = 1
-	if s.mayFollowAnew(of(replicated.ErrNotOwner)) {
+	if again(of(replicated.ErrNotOwner)) {
 		t.Error("records are given up another time")
 	}
-	if s.options.RecoverTo, s.options.cluster = 0, nil; s.mayFollowAnew(of(replicated.ErrNotOwner)) {
+	if s.options.RecoverTo, s.options.cluster = 0, nil; again(of(replicated.ErrNotOwner)) {
 		t.Error("a single server starts again")
 	}
 }
