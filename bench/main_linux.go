@@ -22,6 +22,7 @@ import (
 	"trunkline/bench/envelopes"
 	"trunkline/bench/hostile"
 	"trunkline/bench/internal/part"
+	"trunkline/bench/placement"
 	"trunkline/bench/scale"
 	"trunkline/bench/sessions"
 	"trunkline/bench/soak"
@@ -47,5 +48,6 @@ func parts() []part.Part {
 		tools.Part(),
 		soak.Part(),
 		hostile.Part(),
+		placement.Part(),
 	}
 }

@@ -1,6 +1,6 @@
 // Package journal is an ordered, durable log of records with snapshots: one order, one writer, one
-// write in flight. It does not know what the records mean. A Store keeps them, and does not know
-// the log.
+// write in flight, or as many as a store takes (Pipelined). It does not know what the records mean.
+// A Store keeps them, and does not know the log.
 //
 // # Life
 //

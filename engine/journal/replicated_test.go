@@ -99,7 +99,7 @@ func replicatedOn(connect func() (node, error)) Place {
 				return nil, err
 			}
 			if now, err = connect(); err == nil {
-				open, err = replicated.Open(context.Background(), replicated.Config{Stream: now.Stream, Chunks: now.Chunks, Local: local})
+				open, err = replicated.Open(context.Background(), replicated.Config{Stream: now.Stream, Chunks: now.Chunks, Local: local, Lease: time.Minute})
 			}
 			if err != nil {
 				return nil, errors.Join(err, local.Close())

@@ -19,7 +19,7 @@ const (
 	// endTag: the last index that may be in the snapshot. Up to it, replay meets what is known
 	// already.
 	endTag byte = 'e'
-	// beatTag: a record of the log, and none of a snapshot, by which an owner shows that it is there.
+	// beatTag: a record of the log, by which an owner shows that it is there. No snapshot has it.
 	beatTag byte = 'h'
 )
 

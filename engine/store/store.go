@@ -246,7 +246,10 @@ func (s *Store) Barrier(ctx context.Context) error {
 	if s.log == nil {
 		return nil
 	}
-	return s.Await(ctx, s.log.Appended())
+	if n := s.Confirm(); n > 0 {
+		return s.log.Await(ctx, n)
+	}
+	return s.log.Barrier(ctx)
 }
 
 // Await is Barrier for what was appended up to an index, which the caller may show then.

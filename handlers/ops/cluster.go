@@ -17,8 +17,8 @@ type Cluster struct {
 	// Fence rises from owner to owner: it is that of this node, 0 if it never owned the journal
 	// since its start.
 	Fence uint64 `json:"fence"`
-	// Index is the last record that this node has, and SilentSeconds is how long ago a standby heard
-	// of it.
+	// Index is the last record that this node has, and SilentSeconds is how long ago a standby has
+	// heard of the journal.
 	Index         uint64  `json:"index"`
 	SilentSeconds float64 `json:"silent_seconds"`
 	LeaseSeconds  float64 `json:"lease_seconds"`
@@ -26,7 +26,7 @@ type Cluster struct {
 	// nodes that this one serves.
 	Forwarded int `json:"forwarded"`
 	Taken     int `json:"taken"`
-	// Quorum: a majority of the nodes is seen. Peers are the others, and Problem is what an operator
+	// Quorum: a majority of the nodes is seen. Peers are the other nodes. Problem is what operators
 	// should know.
 	Quorum  bool          `json:"quorum"`
 	Peers   []ClusterPeer `json:"peers"`

@@ -1,6 +1,6 @@
 // Package owner is what a node of a cluster knows of the owner of a journal, and when it may become
-// the owner itself. It has no socket and no clock: times are readings of one clock that runs
-// evenly, in nanoseconds.
+// the owner itself. It has no socket: times are readings of one clock that runs evenly (Now), in
+// nanoseconds.
 //
 //	Beat   what the owner writes into the journal now and then
 //	View   what a standby has read of it

@@ -33,6 +33,16 @@ func TestBeatLimits(t *testing.T) {
 	}
 }
 
+func TestNow(t *testing.T) {
+	a := Now()
+	if b := Now(); a <= 0 || b < a {
+		t.Errorf("%d after %d", b, a)
+	}
+	if n := testing.AllocsPerRun(100, func() { Now() }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	rec, _ := (&Beat{Node: "n1", Addr: "127.0.0.1:1"}).Encode()
 	f.Add(rec)

@@ -47,7 +47,7 @@ type ForwardConfig struct {
 	// client is closed, as that node may never answer.
 	Owner func(ctx context.Context, service, client string) (conn net.Conn, owns context.Context, err error)
 	// Max bounds the connections; more wait in the backlog of their listener. 0:
-	// DefaultMaxConnections.
+	// defaultMaxConnections.
 	Max int
 	// Hold is how long a client is kept while there is no owner; then it is closed. 0: 10 s.
 	Hold time.Duration
@@ -72,7 +72,7 @@ type Forwarder struct {
 // NewForwarder returns one that forwards what Serve accepts, until Close.
 func NewForwarder(cfg ForwardConfig) *Forwarder {
 	if cfg.Max == 0 {
-		cfg.Max = DefaultMaxConnections
+		cfg.Max = defaultMaxConnections
 	}
 	if cfg.Hold == 0 {
 		cfg.Hold = defaultHold

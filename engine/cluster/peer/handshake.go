@@ -45,7 +45,7 @@ func (r Refusal) Error() string {
 // errHandshake means that the other side does not speak this protocol.
 var errHandshake = errors.New("the other side is no node of this version")
 
-// header is what a node tells about a connection that it forwards.
+// header describes a connection that is forwarded.
 type header struct {
 	cluster, node, service, client string
 }

@@ -304,7 +304,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// FuzzGreet has a server read anything: what it accepts is exactly what a node of the cluster sends.
+// FuzzGreet has a server read anything: it accepts exactly what a node of the cluster sends.
 func FuzzGreet(f *testing.F) {
 	h := header{"c1", "n1", "kernel", "x"}
 	enc, _ := h.encode()

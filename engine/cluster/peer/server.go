@@ -13,8 +13,8 @@ import (
 
 // Defaults and limits of Config.
 const (
-	// DefaultMaxConnections is how many connections a node takes from other nodes.
-	DefaultMaxConnections = 4096
+	// defaultMaxConnections is how many connections a node takes from other nodes.
+	defaultMaxConnections = 4096
 	// handshakeWithin bounds a handshake, TLS included.
 	handshakeWithin = 5 * time.Second
 	// maxGreeting is how many handshakes go on at a time; more wait to be accepted.
@@ -29,7 +29,7 @@ type Config struct {
 	// certificates, which have the host of their address. nil: the bytes are in clear.
 	ServerTLS, ClientTLS *tls.Config
 	// MaxConnections bounds the connections that other nodes forward to this one. 0:
-	// DefaultMaxConnections.
+	// defaultMaxConnections.
 	MaxConnections int
 	Logger         *slog.Logger
 }
@@ -39,7 +39,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("cannot use the names of cluster and node: at most %d bytes each", maxText)
 	}
 	if c.MaxConnections == 0 {
-		c.MaxConnections = DefaultMaxConnections
+		c.MaxConnections = defaultMaxConnections
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -21,7 +21,7 @@ func TestNoAllocs(t *testing.T) {
 		o, _ := own.Step(placement.Event{Kind: placement.Rebuilt})
 		o, _ = o.Step(placement.Event{Kind: placement.Observed, Node: "a", Now: time.Second})
 		o, _ = o.Step(placement.Event{Kind: placement.Tick, Now: o.Due()})
-		o, _ = o.Step(placement.Event{Kind: placement.Won, Sent: 2 * time.Second, Now: 2 * time.Second})
+		o, _ = o.Step(placement.Event{Kind: placement.ClaimWon, Sent: 2 * time.Second, Now: 2 * time.Second})
 		if !o.MayServe(2*time.Second) || o.Hint() != "a" {
 			t.Error("b does not serve")
 		}

@@ -152,23 +152,23 @@ func (b *board) follow(came []link, node int32, forward bool) bool {
 // node that has too few gets its whole share. Zones stay as distinct as they are.
 func (b *board) spreadCopies() {
 	c := &b.copies
-	var takers []int32       // those that have too few
 	for p := range b.parts { // what will be given up does not count
 		if r := &b.parts[p]; b.good(r) > b.want {
 			c.has[r.seats[b.surplus(r)].node]--
 		}
 	}
+	hasFloor := func(i int32) bool { return c.has[i] >= c.floor[i] }
+	hasCeil := func(i int32) bool { return c.has[i] >= c.ceil[i] }
+	takers := slices.DeleteFunc(slices.Clone(b.ables), func(i int32) bool { return c.has[i] >= c.low[i] })
+	roomy := slices.DeleteFunc(slices.Clone(b.ables), hasCeil)
 	over := 0
 	for _, i := range b.ables {
-		if c.has[i] < c.low[i] {
-			takers = append(takers, i)
-		}
 		if c.has[i] > c.high[i] {
 			over++
 		}
 	}
 	for p := range b.parts {
-		if over+len(takers) == 0 || !b.room(1) {
+		if over+len(takers) == 0 || b.full() {
 			return
 		}
 		r := &b.parts[p]
@@ -179,13 +179,16 @@ func (b *board) spreadCopies() {
 			h := r.seats[k].node
 			switch {
 			case !b.able[h]:
-			case over > 0 && c.has[h] > c.high[h]:
-				if b.give(p, k, b.ables, c.ceil) && c.has[h] == c.high[h] {
-					over--
+			case len(roomy) > 0 && c.has[h] > c.high[h]:
+				if b.give(p, k, roomy, c.ceil) {
+					roomy = slices.DeleteFunc(roomy, hasCeil)
+					if c.has[h] == c.high[h] {
+						over--
+					}
 				}
 			case len(takers) > 0 && c.has[h] > c.floor[h]:
 				if b.give(p, k, takers, c.floor) {
-					takers = slices.DeleteFunc(takers, func(i int32) bool { return c.has[i] >= c.floor[i] })
+					takers = slices.DeleteFunc(takers, hasFloor)
 				}
 			}
 		}

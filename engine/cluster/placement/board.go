@@ -22,6 +22,7 @@ type board struct {
 	owners   load
 	copies   load
 	getting  []int // copies under way to each node
+	busy     int   // of the able nodes, those before it may get no more
 	moves    []Move
 	bounded  int  // copies and switches, those under way among them
 	deferred bool // one more would have exceeded a bound
@@ -43,15 +44,16 @@ const (
 	leaving        // given up when another copy is complete
 )
 
-// maxListed is the most replicas that a partition has: a drained owner is one beyond MaxReplicas.
-const maxListed = MaxReplicas + 1
+// maxListed is the most replicas of a partition that are looked at: there are more than MaxReplicas
+// while nodes are drained. Those beyond are dropped.
+const maxListed = 2 * MaxReplicas
 
 // row is one partition: its copies, the owner's first.
 type row struct {
-	seats [2 * maxListed]seat // those listed, and as many that are being built
+	seats [maxListed + MaxReplicas]seat // those listed, and those that are being built
 	n     int
 	lost  string // the owner, if it is not live
-	holes bool   // a standby is not live
+	holes bool   // a standby is not live, or one too many
 }
 
 func (r *row) all() []seat { return r.seats[:r.n] }
@@ -138,13 +140,12 @@ func (b *board) numberNodes() {
 // read takes over what is. Copies under way count, but cannot take over.
 func (b *board) read(current Assignment, pending []Move) error {
 	for p, names := range current {
-		if len(names) > maxListed {
-			return fmt.Errorf("cannot take over %d replicas of partition %d: at most %d", len(names), p, maxListed)
-		}
 		r := &b.parts[p]
 		for k, name := range names {
 			i, live := b.number[name]
 			switch {
+			case k >= maxListed:
+				r.holes = true
 			case live && r.find(i) >= 0:
 				return fmt.Errorf("cannot keep partition %d on node %q twice", p, name)
 			case live:
@@ -250,4 +251,21 @@ func (b *board) takes(node int32) bool {
 	}
 	b.deferred = true
 	return false
+}
+
+// full reports whether no node may get one more copy now.
+func (b *board) full() bool {
+	if !b.room(1) {
+		return true
+	}
+	if b.placing || b.opts.MaxCopiesPerNode == 0 {
+		return false
+	}
+	for ; b.busy < len(b.ables); b.busy++ {
+		if b.getting[b.ables[b.busy]] < b.opts.MaxCopiesPerNode {
+			return false
+		}
+	}
+	b.deferred = true
+	return true
 }

@@ -1,8 +1,9 @@
 // Package placement decides which partition a key belongs to, which nodes keep a partition, and
-// which of them may serve it. All of it is pure: no socket, no goroutine, no clock of its own. Equal
-// input gives equal output on every node and on every architecture; there is no floating point.
+// which of them may serve it. All of it is pure: no socket, no goroutine, no clock of its own.
+// Equal input gives equal output on every node and on every architecture; there is no floating
+// point.
 //
-//	key ── Keyspace ──► partition ── Place, Plan ──► replicas ── Ownership ──► one node that serves
+//	key ── Keyspace ──► partition ── Place, Plan ──► replicas ── Ownership ──► the one that serves
 //
 // # Keys
 //

@@ -23,17 +23,17 @@ func TestKeysKeepTheirPartitions(t *testing.T) {
 	}
 	f(1, placement.Process, "anything", 0)
 	f(6, placement.Process, "", 5)
-	f(6, placement.Process, "pid-1", 1)
-	f(6, placement.Process, "pid-2", 1)
-	f(6, placement.Workspace, "acme", 2)
-	f(6, placement.Principal, "acme", 5)
-	f(1000, placement.Process, "pid-1", 260)
-	f(1000, placement.Workspace, "acme", 425)
-	f(1000, placement.Principal, "acme", 861)
-	f(1000, placement.Workspace, "größe/日本", 262)
-	f(100_000, placement.Process, "a-process-id-that-is-longer-than-thirty-two-bytes", 31689)
-	f(placement.MaxPartitions, placement.Process, "pid-1", 273363)
-	f(placement.MaxPartitions, placement.Principal, "acme", 903386)
+	f(6, placement.Process, "pid-1", 3)
+	f(6, placement.Process, "pid-2", 2)
+	f(6, placement.Workspace, "acme", 1)
+	f(6, placement.Principal, "acme", 0)
+	f(1000, placement.Process, "pid-1", 570)
+	f(1000, placement.Workspace, "acme", 190)
+	f(1000, placement.Principal, "acme", 141)
+	f(1000, placement.Workspace, "größe/日本", 249)
+	f(100_000, placement.Process, "a-process-id-that-is-longer-than-thirty-two-bytes", 28843)
+	f(placement.MaxPartitions, placement.Process, "pid-1", 597880)
+	f(placement.MaxPartitions, placement.Principal, "acme", 148616)
 }
 
 func TestNumbersOfPartitions(t *testing.T) {

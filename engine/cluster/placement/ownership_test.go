@@ -56,7 +56,7 @@ func (s *story) hint(want string) {
 const (
 	tick     = placement.Tick
 	observed = placement.Observed
-	won      = placement.Won
+	won      = placement.ClaimWon
 	acked    = placement.Acked
 )
 
@@ -135,6 +135,9 @@ func TestStandbysWaitForEachOther(t *testing.T) {
 	f(1500, []string{"a", "c", "b"}, event{Kind: observed, Node: "a", Now: 500}, event{Kind: placement.PeerDead, Node: "c"})
 	f(1600, []string{"a", "c", "b"}, event{Kind: observed, Node: "a", Now: 500}, event{Kind: placement.PeerDead, Node: "c"}, event{Kind: placement.PeerAlive, Node: "c"})
 	f(1700, []string{"a", "c", "b"}, event{Kind: placement.PeerDead, Node: "c"}, event{Kind: observed, Node: "c", Now: 600})
+	f(1800, []string{"a", "c", "b"}, event{Kind: placement.PeerDead, Node: "c"}, event{Kind: observed, Node: "c", Now: 600}, event{Kind: observed, Node: "a", Now: 700})
+	f(1600, []string{"a", "c", "b"}, event{Kind: observed, Node: "a", Now: 500}, event{Kind: placement.PeerDead, Node: "c"},
+		event{Kind: placement.Assigned, Replicas: placement.Replicas{"a", "c", "b"}})
 	f(1500, []string{"a", "b"}, event{Kind: observed, Node: "a", Now: 500}, event{Kind: placement.PeerDead, Node: "a"})
 	f(600, []string{"b", "a"}, event{Kind: observed, Node: "a", Now: 500}, event{Kind: placement.ObservedRelease, Node: "a", Now: 600})
 	f(700, []string{"a", "b"}, event{Kind: placement.ObservedRelease, Node: "a", Now: 600})
@@ -144,7 +147,7 @@ func TestStandbysWaitForEachOther(t *testing.T) {
 }
 
 func TestClaimThatDoesNotWin(t *testing.T) {
-	for _, kind := range []placement.EventKind{placement.Beaten, placement.Failed} {
+	for _, kind := range []placement.EventKind{placement.ClaimRefused, placement.Failed} {
 		s := newStory(t, "b", "c")
 		s.is(placement.Follower, placement.Follow, event{Kind: placement.Rebuilt, Now: 10})
 		s.is(placement.Claiming, placement.Claim, event{Kind: tick, Now: 1000})
@@ -190,6 +193,18 @@ func TestLostOwnerComesBack(t *testing.T) {
 	s.is(placement.Claiming, placement.Claim, event{Kind: tick, Now: 1220})
 }
 
+// TestReleaseIsOver: a release that a node has claimed after does not shorten a later lease.
+func TestReleaseIsOver(t *testing.T) {
+	s := newStory(t, "b", "a")
+	s.is(placement.Follower, placement.Follow, event{Kind: placement.Rebuilt, Now: 10})
+	s.is(placement.Follower, 0, event{Kind: placement.ObservedRelease, Node: "a", Now: 600})
+	s.is(placement.Claiming, placement.Claim, event{Kind: tick, Now: 600})
+	s.is(placement.Owner, placement.Serve, event{Kind: won, Now: 605, Sent: 600})
+	s.is(placement.Lost, placement.Refuse|placement.Rebuild, event{Kind: placement.Failed, Now: 700, Sent: 650})
+	s.is(placement.Follower, placement.Follow, event{Kind: placement.Rebuilt, Now: 710})
+	s.due(1600)
+}
+
 func TestStepDown(t *testing.T) {
 	s := ownerStory(t, "b", "c")
 	s.is(placement.Owner, 0, event{Kind: placement.Assigned, Now: 1100, Replicas: placement.Replicas{"b", "d"}})
@@ -219,7 +234,8 @@ func TestStepDown(t *testing.T) {
 	s.hint("c")
 }
 
-// TestWonWhatIsNotWanted: a claim that is answered when the partition is another node's is released.
+// TestWonWhatIsNotWanted: a claim that is answered when the partition is another node's is
+// released.
 func TestWonWhatIsNotWanted(t *testing.T) {
 	s := newStory(t, "b", "c")
 	s.is(placement.Follower, placement.Follow, event{Kind: placement.Rebuilt, Now: 10})

@@ -138,12 +138,13 @@ func (b *board) promote(p int) {
 		b.seat(r, b.pickOwner(p))
 		k = r.n - 1
 	}
-	if r.seats[k].phase == leaving {
-		b.copies.has[r.seats[k].node]++
+	if s := &r.seats[k]; s.phase == leaving {
+		b.copies.has[s.node]++
+		s.phase = complete
 	}
 	r.lead(k)
 	node, lost := r.seats[0].node, r.lost
-	r.seats[0].phase, r.lost = complete, ""
+	r.lost = ""
 	b.owners.has[node]++
 	b.note(p, Promote, node, lost)
 }
@@ -176,7 +177,7 @@ func (b *board) fill(p int) {
 	r := &b.parts[p]
 	for r.n > 0 {
 		replaced, lacks := b.misplaced(r)
-		if !lacks && replaced < 0 || !b.room(1) {
+		if !lacks && replaced < 0 || b.full() {
 			return
 		}
 		c, ok := b.pick(p, replaced, b.ables, b.copies.floor)

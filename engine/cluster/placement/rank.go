@@ -1,5 +1,7 @@
 package placement
 
+import "math/bits"
+
 // choice is a node that pick found for a copy.
 type choice struct {
 	node    int32
@@ -8,10 +10,18 @@ type choice struct {
 }
 
 // salt is the part of a partition in the ranks of its nodes, score the rank of a node for it: the
-// highest is the first (rendezvous hashing).
-func salt(p int) uint64 { return mix(uint64(p) + golden) }
+// highest is the first (rendezvous hashing). The constants are arbitrary, and odd.
+func salt(p int) uint64 { return fold(uint64(p)^0x9e3779b97f4a7c15, 0xe7037ed1a0b428db) }
 
-func (b *board) score(salt uint64, node int32) uint64 { return mix(b.hash[node] ^ salt) }
+func (b *board) score(salt uint64, node int32) uint64 {
+	return fold(b.hash[node]^salt, 0xa0761d6478bd642f)
+}
+
+// fold multiplies, and takes both halves of the product.
+func fold(x, y uint64) uint64 {
+	high, low := bits.Mul64(x, y)
+	return high ^ low
+}
 
 // pick finds the node for one more copy of a partition that keeps its copies but for seat without,
 // among some able nodes. It prefers a new zone, then a node with fewer copies than its bound, then

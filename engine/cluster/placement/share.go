@@ -23,8 +23,8 @@ func (b *board) divide(partitions, pieces int) load {
 	return l
 }
 
-// zoneShare is what a zone has of all pieces: pieces are divided among a weight, that of the zone if
-// it has all that it can have, else that of all zones that have less.
+// zoneShare is what a zone has of all pieces: pieces are divided among a weight, that of the zone
+// if it has all that it can have, else that of all zones that have less.
 type zoneShare struct {
 	pieces, weight int
 	nodes, own     int // own is the weight of its nodes

@@ -16,15 +16,15 @@ const (
 	Observed
 	// ObservedRelease: a release of Node was read in the log.
 	ObservedRelease
-	// Won: the log has taken the claim that was sent at Sent.
-	Won
-	// Beaten: the log has refused the claim that was sent at Sent, for a block is before it.
-	Beaten
+	// ClaimWon: the log has taken the claim that was sent at Sent.
+	ClaimWon
+	// ClaimRefused: the log has refused the claim that was sent at Sent, for a block is before it.
+	ClaimRefused
 	// Acked: the log has taken what was appended at Sent: records or a heartbeat.
 	Acked
 	// Released: the log has taken the release.
 	Released
-	// Failed: an append that was sent at Sent has failed or has an unknown outcome, whatever it was.
+	// Failed: an append that was sent at Sent has failed, or has an unknown outcome.
 	Failed
 	// Assigned: the replicas of the partition are Replicas.
 	Assigned
@@ -87,9 +87,9 @@ func (o *Ownership) step(e *Event) Actions {
 		}
 	case Observed, ObservedRelease:
 		return o.observe(e)
-	case Won:
+	case ClaimWon:
 		return o.won(e)
-	case Beaten:
+	case ClaimRefused:
 		if o.state == Claiming && e.Sent == o.claimed {
 			o.backOff(e.Now)
 		}
@@ -166,7 +166,6 @@ func (o *Ownership) won(e *Event) Actions {
 		return Release
 	}
 	o.state = Owner
-	o.until, o.renewAt = 0, 0
 	o.renew(e.Sent)
 	return Serve | o.tick(e.Now)
 }
@@ -179,7 +178,7 @@ func (o *Ownership) renew(sent time.Duration) {
 }
 
 func (o *Ownership) acked(e *Event) Actions {
-	if o.state != Owner || e.Sent < o.claimed {
+	if o.state != Owner {
 		return 0
 	}
 	o.renew(e.Sent)

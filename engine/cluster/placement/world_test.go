@@ -129,11 +129,11 @@ func (w *world) arrive(i int, lost bool) {
 	case r.expect != len(w.log):
 		r.outcome = placement.Failed
 		if r.kind == claim {
-			r.outcome = placement.Beaten
+			r.outcome = placement.ClaimRefused
 		}
 	default:
 		w.log = append(w.log, r.block)
-		r.outcome = [...]placement.EventKind{claim: placement.Won, data: placement.Acked, release: placement.Released}[r.kind]
+		r.outcome = [...]placement.EventKind{claim: placement.ClaimWon, data: placement.Acked, release: placement.Released}[r.kind]
 	}
 }
 
@@ -152,7 +152,7 @@ func (w *world) answer(i int, failed bool) {
 	if failed {
 		r.outcome = placement.Failed
 	}
-	if r.outcome == placement.Won {
+	if r.outcome == placement.ClaimWon {
 		r.of.next = r.expect + 1
 	}
 	w.step(r.of, placement.Event{Kind: r.outcome, Sent: r.sent})

@@ -12,6 +12,9 @@ import (
 // Defaults and limits of Config.
 const (
 	defaultLease = 5 * time.Second
+	// defaultInFlight is where acknowledgements are fastest on three servers: with 64 writers more
+	// blocks gain little, and with 1024 they make each block too small.
+	defaultInFlight = 2
 	// maxLease is below what a stream remembers of ids, so that a message sent again is known.
 	maxLease = time.Minute
 	// maxInFlight bounds how many blocks are on their way, of any version of the program that
@@ -35,7 +38,7 @@ type Config struct {
 	// Lease is how long after it has last sent what was stored an owner may send a message again
 	// that got no answer. 0: defaultLease; at most maxLease.
 	Lease time.Duration
-	// InFlight is how many blocks may be on their way. 0: maxInFlight, which is also the most.
+	// InFlight is how many blocks may be on their way. 0: defaultInFlight; at most maxInFlight.
 	InFlight int
 	// Elapsed reads a clock that runs evenly. nil: the time since Open.
 	Elapsed func() time.Duration
@@ -48,7 +51,7 @@ func (c *Config) complete() error {
 		c.Lease = defaultLease
 	}
 	if c.InFlight == 0 {
-		c.InFlight = maxInFlight
+		c.InFlight = defaultInFlight
 	}
 	if c.Elapsed == nil {
 		opened := time.Now()

@@ -74,6 +74,47 @@ func TestFollow(t *testing.T) {
 	})
 }
 
+// TestWarmTakeover: a standby that has followed takes the log over and reads no more than what it
+// has not seen.
+func TestWarmTakeover(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 2)
+		a, b := m[0], m[1]
+		must(t, b.open())
+		f := follow(b, 0)
+		for i := range 200 {
+			a.append(fmt.Sprint(i))
+			if i%50 == 49 {
+				must(t, a.barrier())
+				synctest.Wait() // it is not behind what a snapshot purges
+				must(t, a.snapshot())
+			}
+		}
+		must(t, a.barrier())
+		must(t, f.stop())
+		seen := journal.Index(0)
+		for i := range f.state {
+			seen = max(seen, i)
+		}
+		late := a.append("late")
+		must(t, a.barrier())
+		must(t, b.store.Refresh(context.Background()))
+		log, err := journal.Open(b.store, journal.Config{})
+		must(t, err)
+		must(t, log.Replay(seen, func(i journal.Index, rec []byte) error {
+			if i != late || string(rec) != "late" {
+				t.Errorf("record %d (%q) is shown, %d was seen", i, rec, seen)
+			}
+			f.state[i] = string(rec)
+			return nil
+		}))
+		if fmt.Sprint(f.state) != fmt.Sprint(a.state) {
+			t.Errorf("the standby has %v, want %v", f.state, a.state)
+		}
+		must(t, log.Close())
+	})
+}
+
 // TestFlippedBitIsNotServed: a replica shows one bit of one block flipped, in any part of it. No
 // standby and no new owner sees the block or one behind it.
 func TestFlippedBitIsNotServed(t *testing.T) {

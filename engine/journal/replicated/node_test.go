@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,6 +26,8 @@ type member struct {
 	client *memstream.Client
 	seed   uint64
 
+	inFlight int
+
 	store   *replicated.Store
 	journal *journal.Log
 	state   map[journal.Index]string
@@ -32,7 +35,7 @@ type member struct {
 }
 
 func newMember(log *memstream.Log, seed uint64) *member {
-	n := &member{log: log, disk: memstore.New(memstore.Options{Seed: seed}), seed: seed << 16}
+	n := &member{log: log, disk: memstore.New(memstore.Options{Seed: seed}), seed: seed << 16, inFlight: 4}
 	n.connect()
 	return n
 }
@@ -49,7 +52,7 @@ func (n *member) open() error {
 	if err != nil {
 		return err
 	}
-	n.store, err = replicated.Open(context.Background(), replicated.Config{Stream: n.client, Chunks: n.client, Local: local, Lease: lease})
+	n.store, err = replicated.Open(context.Background(), replicated.Config{Stream: n.client, Chunks: n.client, Local: local, Lease: lease, InFlight: n.inFlight})
 	if err != nil {
 		return errors.Join(err, local.Close())
 	}
@@ -87,7 +90,8 @@ func (n *member) append(rec string) journal.Index {
 
 // snapshot writes the state as of now.
 func (n *member) snapshot() error {
-	return n.journal.WriteSnapshot(n.journal.Appended(), func(w io.Writer) error { return json.NewEncoder(w).Encode(n.state) })
+	state := maps.Clone(n.state)
+	return n.journal.WriteSnapshot(n.journal.Appended(), func(w io.Writer) error { return json.NewEncoder(w).Encode(state) })
 }
 
 // die ends the process of the node.

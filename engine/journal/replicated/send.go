@@ -46,10 +46,8 @@ func (s *Store) send(fill func(after uint64) (Message, error)) (*sent, error) {
 	return f, nil
 }
 
-// takeOver settles a first message. The caller holds mu.
+// takeOver settles a first message. The caller holds mu, so nothing else is sent meanwhile.
 func (s *Store) takeOver(f *sent) error {
-	s.settling <- struct{}{}
-	defer func() { <-s.settling }()
 	s.flying = s.flying[:0]
 	if s.land(f); f.err != nil {
 		return f.err
@@ -77,7 +75,7 @@ func (s *Store) settle(f *sent) error {
 }
 
 // land waits for the outcome of the oldest message. One that fails fails all after it: whatever the
-// stream answers for them, they are not acknowledged. The caller holds settling.
+// stream answers for them, they are not acknowledged. It runs for one message at a time.
 func (s *Store) land(f *sent) {
 	f.done = true
 	if f.err = s.err(); f.err != nil {

@@ -3,12 +3,15 @@ package replicated_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,7 +34,10 @@ type world struct {
 	epoch map[uint64]bool
 	count int
 	trace io.Writer
-	tail  *standby
+
+	snapshots atomic.Int64
+
+	tail *standby
 }
 
 // failer is what a test and a property have in common.
@@ -57,7 +63,9 @@ func simulate(t failer, seed uint64, rng dice, steps int, trace io.Writer) {
 	w := &world{t: t, rng: rng, log: log, trace: trace,
 		acked: map[journal.Index]string{}, fence: map[uint64]bool{}, epoch: map[uint64]bool{}}
 	for i := range uint64(3) {
-		w.nodes = append(w.nodes, newMember(log, seed<<8+i))
+		n := newMember(log, seed<<8+i)
+		n.inFlight = 4 - int(seed+i)%4
+		w.nodes = append(w.nodes, n)
 	}
 	w.tail = &standby{member: newMember(log, seed<<8+9)}
 	defer w.close()
@@ -93,9 +101,7 @@ func (w *world) step(n *member) {
 		n.client.SetFaults(memstream.Faults{})
 	case n.journal == nil:
 	case k < 11:
-		if err := n.snapshot(); err != nil {
-			w.event("snapshot of %d: %v", n.seed>>24&0xff, n.journal.Err() != nil)
-		}
+		w.snapshot(n)
 	case k < 12:
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 		err := n.store.Barrier(ctx)
@@ -109,6 +115,17 @@ func (w *world) step(n *member) {
 		}
 		n.journal.Flush() // blocks end at their limit or here, however fast the committer is
 	}
+}
+
+// snapshot has a node write its state while everything goes on.
+func (w *world) snapshot(n *member) {
+	state, last, log := maps.Clone(n.state), n.journal.Appended(), n.journal
+	go func() {
+		err := log.WriteSnapshot(last, func(to io.Writer) error { return json.NewEncoder(to).Encode(state) })
+		if err == nil {
+			w.snapshots.Add(1)
+		}
+	}()
 }
 
 func (w *world) event(format string, args ...any) {
@@ -213,8 +230,8 @@ func (w *world) end(seed uint64) {
 			w.t.Fatalf("seed %d: the standby saw record %d as %q, and it is %q", seed, i, rec, last.state[i])
 		}
 	}
-	w.event("end: %d records, %d acknowledged, %d claims, %d followed, %d messages, fence %d",
-		len(last.state), len(w.acked), len(w.fence), len(w.tail.follows.state), w.log.Len(), last.store.Fence())
+	w.event("end: %d records, %d acknowledged, %d snapshots, %d claims, %d followed, %d messages, fence %d",
+		len(last.state), len(w.acked), w.snapshots.Load(), len(w.fence), len(w.tail.follows.state), w.log.Len(), last.store.Fence())
 	last.die()
 }
 
@@ -227,28 +244,30 @@ func TestSimulation(t *testing.T) {
 		must(t, err)
 		seeds = n
 	}
-	records, acked := 0, 0
+	var sum countingTrace
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			var out countingTrace
 			simulate(t, seed, rand.New(rand.NewPCG(seed, 1)), 60, &out)
-			records += out.records
-			acked += out.acked
+			sum.records += out.records
+			sum.acked += out.acked
+			sum.snapshots += out.snapshots
+			sum.claims += out.claims
 		})
 	}
-	if acked < int(seeds)*20 || records < acked {
-		t.Errorf("%d worlds acknowledged %d of %d records: they test nothing", seeds, acked, records)
+	if n := int(seeds); sum.acked < n*20 || sum.records < sum.acked || sum.snapshots < n/4 || sum.claims < n*2 {
+		t.Errorf("%d worlds: %+v: they test nothing", seeds, sum)
 	}
-	t.Logf("%d worlds, %d records, %d acknowledged", seeds, records, acked)
+	t.Logf("%d worlds: %+v", seeds, sum)
 }
 
 // countingTrace keeps the last event.
-type countingTrace struct{ records, acked int }
+type countingTrace struct{ records, acked, snapshots, claims int }
 
 // Write implements io.Writer.
 func (c *countingTrace) Write(p []byte) (int, error) {
 	// Other events have another form and count nothing.
-	_, _ = fmt.Sscanf(string(p), "end: %d records, %d acknowledged", &c.records, &c.acked)
+	_, _ = fmt.Sscanf(string(p), "end: %d records, %d acknowledged, %d snapshots, %d claims", &c.records, &c.acked, &c.snapshots, &c.claims)
 	return len(p), nil
 }
 

@@ -86,7 +86,7 @@ func (w *writer) Write(chunk []byte) error {
 	if err := w.s.err(); err != nil {
 		return err
 	}
-	if w.failed = w.s.cfg.Chunks.Put(w.s.ctx, w.e.set, chunk); w.failed != nil {
+	if w.failed = w.s.cfg.Chunks.Put(w.s.ctx, w.e.set, w.e.chunks, chunk); w.failed != nil {
 		return w.failed
 	}
 	w.e.sum = sumOf(w.e.sum, chunk)

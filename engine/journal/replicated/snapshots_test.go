@@ -125,20 +125,20 @@ func TestChunksLost(t *testing.T) {
 		must(t, errors.Join(err, w.Write([]byte("one")), w.Write([]byte("two"))))
 		sets, err := a.client.Sets(context.Background())
 		must(t, err)
-		must(t, a.client.Put(context.Background(), sets[0], []byte("three")))
+		must(t, a.client.Put(context.Background(), sets[0], 2, []byte("three")))
 		must(t, w.Commit([]byte("meta"))) // what is behind the chunks does not belong to them
 		w, err = a.store.BeginSnapshot(2)
 		must(t, errors.Join(err, w.Write([]byte("one"))))
 		for _, set := range drop(t, a, sets[0]) {
-			must(t, a.client.Put(context.Background(), set, []byte("two")))
+			must(t, a.client.Put(context.Background(), set, 0, []byte("two")))
 		}
 		if err := w.Commit([]byte("meta")); !errors.Is(err, journal.ErrNotCommitted) {
 			t.Errorf("commit of a set that is not there: %v", err)
 		}
 		must(t, w.Abort())
 		must(t, a.client.Drop(context.Background(), sets[0]))
-		for _, c := range []string{"one", "tvo"} {
-			must(t, a.client.Put(context.Background(), sets[0], []byte(c)))
+		for i, c := range []string{"one", "tvo"} {
+			must(t, a.client.Put(context.Background(), sets[0], uint32(i), []byte(c)))
 		}
 		must(t, b.open())
 		var damage *journal.DamageError

@@ -92,9 +92,9 @@ type Stream interface {
 
 // Chunks keeps sets of chunks beside a stream, as safely. The rules of Stream hold.
 type Chunks interface {
-	// Put adds a chunk at the end of a set, and is durable when it returns. After an error the
-	// chunk may be there.
-	Put(ctx context.Context, set string, chunk []byte) error
+	// Put adds chunk number n, counted from 0, at the end of a set, and is durable when it returns.
+	// After an error the chunk may be there.
+	Put(ctx context.Context, set string, n uint32, chunk []byte) error
 	// Get calls f with n chunks of a set in order; chunk is lent until f returns. Fewer are an
 	// error. It stops at the first error of f and returns it as it is.
 	Get(ctx context.Context, set string, n uint32, f func(chunk []byte) error) error

@@ -18,7 +18,6 @@ import (
 	"trunkline/engine/cluster/node"
 	"trunkline/engine/cluster/owner"
 	"trunkline/engine/cluster/peer"
-	"trunkline/engine/link"
 	"trunkline/engine/store"
 	"trunkline/engine/stream"
 )
@@ -61,7 +60,7 @@ func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger, agai
 	if !l.On() {
 		return nil, nil
 	}
-	c := &cluster{cfg: l, term: l.Lease, log: log, again: again, lost: make(chan error, 1), view: owner.NewView(link.Mono()), stopBeat: func() {}}
+	c := &cluster{cfg: l, term: l.Lease, log: log, again: again, lost: make(chan error, 1), view: owner.NewView(owner.Now()), stopBeat: func() {}}
 	c.closed, c.close = context.WithCancel(context.Background())
 	if c.id, err = l.ID(); err != nil {
 		return nil, err
@@ -195,7 +194,7 @@ func (c *cluster) turn() <-chan struct{} {
 
 // due reports whether nothing was heard of an owner for so long that this node may take over.
 func (c *cluster) due() bool {
-	return !c.leaving.Load() && c.view.Due(link.Mono(), c.term, c.rank())
+	return !c.leaving.Load() && c.view.Due(owner.Now(), c.term, c.rank())
 }
 
 // able reports whether this node reaches a majority: one that does not cannot take over.
@@ -209,15 +208,16 @@ func (c *cluster) able() bool {
 // beats takes what the owner has written.
 func (c *cluster) beats(rec []byte) error {
 	b, err := owner.Decode(rec)
-	if err == nil {
-		c.view.Saw(b)
+	if err != nil {
+		return err
 	}
-	return err
+	c.view.Saw(b)
+	return nil
 }
 
 // stale reports whether another node may own the journal by now.
 func (c *cluster) stale() bool {
-	return !c.beating.Load() || owner.Lapsed(link.Mono(), int64(c.shared.Load().Confirmed()), c.term)
+	return !c.beating.Load() || owner.Lapsed(owner.Now(), int64(c.shared.Load().Confirmed()), c.term)
 }
 
 // own begins the work of an owner: it shows the others that it is there. The listeners of the node

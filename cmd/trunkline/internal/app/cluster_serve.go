@@ -85,7 +85,7 @@ func (s *server) ownCluster() {
 	}
 }
 
-// beat tells the other nodes where the owner is.
+// beat has the other nodes know where the owner is.
 func (s *server) beat() {
 	if c := s.options.cluster; c != nil {
 		c.own(s.kernel.svc.Store())

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
+	"trunkline/engine/cluster/owner"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/engine/link"
 )
 
 // sharedStore is the journal that the nodes of a cluster share. The disk of the node has copies of
@@ -90,7 +91,7 @@ func (c *cluster) openShared(ctx context.Context, ec embedded.Config) (*sharedSt
 	err = attempts(ctx, func(ctx context.Context) (err error) {
 		s.Store, err = replicated.Open(ctx, replicated.Config{
 			Stream: log, Chunks: log, Local: disk, Lease: c.term,
-			Elapsed: func() time.Duration { return time.Duration(link.Mono()) }, Logger: c.log,
+			Elapsed: func() time.Duration { return time.Duration(owner.Now()) }, Logger: c.log,
 		})
 		return err
 	})
@@ -135,11 +136,36 @@ func answerWithin(term time.Duration) time.Duration { return max(term/2, 100*tim
 // Follow implements journal.Shared.
 func (s *sharedStore) Follow(from journal.Index, f func(first journal.Index, block []byte) error) error {
 	c := s.cluster
-	err := s.Tail(c.closed, from, c.turn, c.due, func() { c.view.Heard(link.Mono()) }, f)
+	ctx, stop := context.WithCancel(c.closed)
+	var copying sync.WaitGroup
+	copying.Go(func() { s.copySnapshots(ctx) })
+	defer copying.Wait() // an owner writes there
+	defer stop()
+	err := s.Tail(c.closed, from, c.turn, c.due, func() { c.view.Heard(owner.Now()) }, f)
 	if err != nil && c.closed.Err() != nil {
 		return errInterrupted
 	}
 	return err
+}
+
+// copyEvery is how often a standby looks for a snapshot that it has no copy of.
+const copyEvery = time.Minute
+
+// copySnapshots keeps copies of the snapshots on the disk of a standby, so that its next start need
+// not ask for them.
+func (s *sharedStore) copySnapshots(ctx context.Context) {
+	tick := time.NewTicker(copyEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := s.CopySnapshot(ctx); err != nil && ctx.Err() == nil {
+			s.cluster.log.Warn("cannot copy the newest snapshot to this node", "err", err)
+		}
+	}
 }
 
 // Full implements diskStore.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/cluster/owner"
 	"trunkline/engine/obs"
 	"trunkline/handlers/ops"
 )
@@ -43,7 +43,7 @@ func (s *server) viewCluster() func() ops.Cluster {
 			v.Index = log.Appended()
 		}
 		if v.Role != roleOwner {
-			v.SilentSeconds = c.view.Silent(link.Mono()).Seconds()
+			v.SilentSeconds = c.view.Silent(owner.Now()).Seconds()
 		}
 		for _, p := range h.Peers {
 			v.Peers = append(v.Peers, ops.ClusterPeer{Node: p.Node, Seen: p.Seen})
@@ -83,7 +83,7 @@ var clusterMetrics = []metric[cluster]{
 			if c.owns.Load() {
 				return 0
 			}
-			return c.view.Silent(link.Mono()).Seconds()
+			return c.view.Silent(owner.Now()).Seconds()
 		}),
 	gauge("trunkline_cluster_forwarded_connections", "Clients of this node that another node serves.",
 		func(c *cluster) float64 { return float64(c.forwards.Open()) }),

@@ -15,19 +15,16 @@ import (
 
 // unusedNames lists names that no Go code of a program uses, each with its reason.
 var unusedNames = map[string]string{
-	"cmd/trunkline.becomes":              "called from the assembler file of the platform",
-	"cmd/trunkline.entry":                "the Makefile makes it the entry of the program",
-	"cmd/trunkline.ownEntry":             "a test finds out by it whether the program has that entry",
-	"engine/cluster/node.Node.JetStream": clustered,
-	"engine/cluster/node.Start":          clustered,
-	"engine/idem.Table.Waiting":          "tests of the tool server wait until a caller waits",
-	"engine/internal/poison.Byte":        "tests look for it in lent bytes of builds that poison them",
-	"engine/internal/poison.On":          "tests ask whether the build poisons lent bytes",
-	"engine/journal.Log.Append":          "tests write a journal record by record",
-	"engine/journal.Log.Replay":          "tests read a journal record by record",
-	"engine/kernel.Kernel.Lenient":       "tests compare the recovery in lanes with that in one goroutine",
-	"engine/store.Store.Digest":          "tests compare what two stores hold",
-	"engine/stream.Gate.Lingering":       "tests wait until no connection lingers",
+	"cmd/trunkline.becomes":        "called from the assembler file of the platform",
+	"cmd/trunkline.entry":          "the Makefile makes it the entry of the program",
+	"cmd/trunkline.ownEntry":       "a test finds out by it whether the program has that entry",
+	"engine/idem.Table.Waiting":    "tests of the tool server wait until a caller waits",
+	"engine/internal/poison.Byte":  "tests look for it in lent bytes of builds that poison them",
+	"engine/internal/poison.On":    "tests ask whether the build poisons lent bytes",
+	"engine/journal.Log.Replay":    "tests read a journal record by record",
+	"engine/kernel.Kernel.Lenient": "tests compare the recovery in lanes with that in one goroutine",
+	"engine/store.Store.Digest":    "tests compare what two stores hold",
+	"engine/stream.Gate.Lingering": "tests wait until no connection lingers",
 
 	"handlers/ipc/client.Conn.Done":                   "tests wait for the end of a connection",
 	"handlers/ipc/client.Conn.RegisterCommandHandler": clients,
@@ -43,8 +40,6 @@ var unusedNames = map[string]string{
 var unsharedNames = map[string]string{
 	"cmd/trunkline/chart.Figure":                      "bench/report, a module of its own, uses it",
 	"cmd/trunkline/internal/journaltool.Journal":      "functions return it",
-	"engine/cluster/node.Node.JetStream":              clustered,
-	"engine/cluster/node.Start":                       clustered,
 	"engine/bus.Bus.Subscribe":                        "tests and benchmarks of other rooms open plain subscriptions",
 	"engine/kernel.Kernel.Lenient":                    "tests compare the recovery in lanes with that in one goroutine",
 	"engine/kernel.Kernel.Latest":                     "the recovery of any state machine has it",
@@ -65,7 +60,6 @@ var unsharedNames = map[string]string{
 
 const (
 	clients   = "programs of this module may use the whole protocol by the client"
-	clustered = "a journal on several nodes stands on it; serve refuses cluster.mode until it has one"
 	templates = "called by the templates of generated files"
 )
 

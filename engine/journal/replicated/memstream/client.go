@@ -83,6 +83,14 @@ func (c *Client) within() time.Duration {
 	return answerWithin + time.Duration(c.rand.Int64N(int64(answerWithin/8)))
 }
 
+// delay returns how long one way takes. The caller holds mu.
+func (c *Client) delay() time.Duration {
+	if c.faults.Delay == 0 {
+		return 0
+	}
+	return time.Duration(1 + c.rand.Int64N(int64(c.faults.Delay)))
+}
+
 // plan is what happens to one append.
 type plan struct {
 	arrivals []time.Duration
@@ -92,20 +100,14 @@ type plan struct {
 // plan throws the dice for one append. The caller holds mu.
 func (c *Client) plan() plan {
 	hits := func(n int) bool { return n > 0 && c.rand.IntN(1000) < n }
-	delay := func() time.Duration {
-		if c.faults.Delay == 0 {
-			return 0
-		}
-		return time.Duration(1 + c.rand.Int64N(int64(c.faults.Delay)))
-	}
 	var p plan
 	if !hits(c.faults.Lose) && c.cut&Requests == 0 && !c.gone {
-		p.arrivals = append(p.arrivals, delay())
+		p.arrivals = append(p.arrivals, c.delay())
 	}
 	if hits(c.faults.Double) && len(p.arrivals) > 0 {
-		p.arrivals = append(p.arrivals, p.arrivals[0]+delay())
+		p.arrivals = append(p.arrivals, p.arrivals[0]+c.delay())
 	}
-	if p.answer = delay(); hits(c.faults.LoseAnswer) {
+	if p.answer = c.delay(); hits(c.faults.LoseAnswer) {
 		p.answer = -1
 	}
 	return p
@@ -169,7 +171,16 @@ func (c *Client) wait(answers <-chan replicated.Outcome) replicated.Outcome {
 	}
 }
 
-// reach returns whether a call that reads gets through; if not it takes its time.
+// call is reach for a call that takes as long as its way there.
+func (c *Client) call(ctx context.Context) error {
+	c.mu.Lock()
+	took := c.delay()
+	c.mu.Unlock()
+	time.Sleep(took)
+	return c.reach(ctx)
+}
+
+// reach returns whether the log is reached; if not it takes its time.
 func (c *Client) reach(ctx context.Context) error {
 	c.mu.Lock()
 	cut, gone, within := c.cut, c.gone, time.Duration(0)
@@ -195,7 +206,7 @@ func (c *Client) reach(ctx context.Context) error {
 
 // State implements replicated.Stream.
 func (c *Client) State(ctx context.Context) (replicated.State, error) {
-	if err := c.reach(ctx); err != nil {
+	if err := c.call(ctx); err != nil {
 		return replicated.State{}, err
 	}
 	c.mu.Lock()
@@ -223,6 +234,9 @@ func (c *Client) State(ctx context.Context) (replicated.State, error) {
 
 // Read implements replicated.Stream.
 func (c *Client) Read(ctx context.Context, from, to uint64, f func(m *replicated.Message) error) error {
+	if err := c.call(ctx); err != nil {
+		return err
+	}
 	for seq := from; seq <= to; {
 		if err := c.reach(ctx); err != nil {
 			return err
@@ -278,7 +292,7 @@ func (c *Client) next(seq uint64) (*replicated.Message, <-chan struct{}) {
 
 // Purge implements replicated.Stream.
 func (c *Client) Purge(ctx context.Context, below uint64) error {
-	if err := c.reach(ctx); err != nil {
+	if err := c.call(ctx); err != nil {
 		return err
 	}
 	c.log.mu.Lock()
@@ -292,19 +306,22 @@ func (c *Client) Purge(ctx context.Context, below uint64) error {
 }
 
 // Put implements replicated.Chunks.
-func (c *Client) Put(ctx context.Context, set string, chunk []byte) error {
-	if err := c.reach(ctx); err != nil {
+func (c *Client) Put(ctx context.Context, set string, n uint32, chunk []byte) error {
+	if err := c.call(ctx); err != nil {
 		return err
 	}
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
+	if have := len(c.log.sets[set]); have != int(n) {
+		return fmt.Errorf("cannot put chunk %d of set %s behind %d", n, set, have)
+	}
 	c.log.sets[set] = append(c.log.sets[set], slices.Clone(chunk))
 	return nil
 }
 
 // Get implements replicated.Chunks.
 func (c *Client) Get(ctx context.Context, set string, n uint32, f func(chunk []byte) error) error {
-	if err := c.reach(ctx); err != nil {
+	if err := c.call(ctx); err != nil {
 		return err
 	}
 	c.log.mu.Lock()
@@ -323,7 +340,7 @@ func (c *Client) Get(ctx context.Context, set string, n uint32, f func(chunk []b
 
 // Sets implements replicated.Chunks.
 func (c *Client) Sets(ctx context.Context) ([]string, error) {
-	if err := c.reach(ctx); err != nil {
+	if err := c.call(ctx); err != nil {
 		return nil, err
 	}
 	c.log.mu.Lock()
@@ -333,7 +350,7 @@ func (c *Client) Sets(ctx context.Context) ([]string, error) {
 
 // Drop implements replicated.Chunks.
 func (c *Client) Drop(ctx context.Context, set string) error {
-	if err := c.reach(ctx); err != nil {
+	if err := c.call(ctx); err != nil {
 		return err
 	}
 	c.log.mu.Lock()

@@ -20,8 +20,8 @@ type Faults struct {
 	// Lose, LoseAnswer and Double are how many of a thousand appends do not arrive, get no answer,
 	// and arrive twice.
 	Lose, LoseAnswer, Double int
-	// Delay is the longest time that an append or its answer takes. Each takes a time of its own,
-	// so that they overtake each other.
+	// Delay is the longest time that an append or its answer takes, or a call of another kind. Each
+	// takes a time of its own, so that they overtake each other.
 	Delay time.Duration
 	// Stale is how many of a thousand looks at the state show an older one.
 	Stale int

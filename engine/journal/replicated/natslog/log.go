@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -41,8 +42,14 @@ const (
 	containsDuplicate = 10201
 )
 
-// fewMessages are read one by one, from the leader.
-const fewMessages = 4
+const (
+	// fewMessages are read one by one, from the leader: that needs no other node, which a node that
+	// takes the log over may have to wait for.
+	fewMessages = 64
+	// heartbeat is how often a server that has nothing to show shows that it is there. A read goes
+	// on with another server when it misses two.
+	heartbeat = time.Second
+)
 
 // Log is a replicated.Stream and a replicated.Chunks on two streams of JetStream.
 type Log struct {
@@ -201,7 +208,7 @@ func (l *Log) Read(ctx context.Context, from, to uint64, f func(m *replicated.Me
 // forever it waits for each message as long as an answer may take. The consumer is one that the
 // server pushes to: one that is asked loses the first question where its node does not know it yet.
 func (l *Log) each(ctx context.Context, subject string, forever bool, f func(seq uint64, m *nats.Msg) (last bool, err error), opts ...nats.SubOpt) error {
-	sub, err := l.push.SubscribeSync(subject, append(opts, nats.OrderedConsumer(), nats.Context(ctx))...)
+	sub, err := l.push.SubscribeSync(subject, append(opts, nats.OrderedConsumer(), nats.IdleHeartbeat(heartbeat), nats.Context(ctx))...)
 	if err != nil {
 		return err
 	}

@@ -149,22 +149,22 @@ func testSizes(t *testing.T, l *natslog.Log) {
 
 // testReads: any range is read, an error ends a read, and one to Forever waits.
 func testReads(t *testing.T, l *natslog.Log) {
-	for i := range uint64(40) {
+	for i := range uint64(140) {
 		if o := l.Append(block(i, fmt.Sprint(i), []byte("x")))(); o.Err != nil {
 			t.Fatal(o.Err)
 		}
 	}
-	for _, r := range [][2]uint64{{1, 40}, {1, 1}, {40, 40}, {39, 40}, {38, 40}, {5, 30}, {37, 40}} {
+	for _, r := range [][2]uint64{{1, 140}, {1, 1}, {140, 140}, {139, 140}, {5, 68}, {5, 69}, {77, 140}, {76, 140}} {
 		got := sequences(t, l, r[0], r[1])
 		if uint64(len(got)) != r[1]-r[0]+1 || got[0] != r[0] || !slices.IsSorted(got) {
 			t.Errorf("messages %d to %d: %v", r[0], r[1], got)
 		}
 	}
-	if got := sequences(t, l, 41, 41); got != nil {
+	if got := sequences(t, l, 141, 141); got != nil {
 		t.Errorf("a message that is not there: %v", got)
 	}
 	stop := errors.New("stop")
-	for _, to := range []uint64{1, 40} {
+	for _, to := range []uint64{1, 140} {
 		if err := l.Read(context.Background(), 1, to, func(*replicated.Message) error { return stop }); err != stop {
 			t.Errorf("an error of f: %v", err)
 		}
@@ -172,11 +172,11 @@ func testReads(t *testing.T, l *natslog.Log) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	seen := 0
-	err := l.Read(ctx, 38, replicated.Forever, func(m *replicated.Message) error {
-		if seen++; m.Seq == 40 {
-			go func() { l.Append(block(40, "late", []byte("x")))() }()
+	err := l.Read(ctx, 138, replicated.Forever, func(m *replicated.Message) error {
+		if seen++; m.Seq == 140 {
+			go func() { l.Append(block(140, "late", []byte("x")))() }()
 		}
-		if m.Seq == 41 {
+		if m.Seq == 141 {
 			cancel()
 		}
 		return nil
@@ -215,8 +215,10 @@ func testPurge(t *testing.T, l *natslog.Log) {
 func testChunks(t *testing.T, l *natslog.Log) {
 	ctx := context.Background()
 	for i := range 20 {
-		must(t, l.Put(ctx, "1-a", fmt.Appendf(nil, "a%d", i)))
-		must(t, l.Put(ctx, "2-b", fmt.Appendf(nil, "b%d", i)))
+		for range 2 { // the same chunk twice is one
+			must(t, l.Put(ctx, "1-a", uint32(i), fmt.Appendf(nil, "a%d", i)))
+			must(t, l.Put(ctx, "2-b", uint32(i), fmt.Appendf(nil, "b%d", i)))
+		}
 	}
 	sets, err := l.Sets(ctx)
 	slices.Sort(sets)
@@ -231,6 +233,9 @@ func testChunks(t *testing.T, l *natslog.Log) {
 		n++
 		return nil
 	}))
+	if err := l.Get(ctx, "2-b", 21, func([]byte) error { return nil }); err == nil {
+		t.Error("more chunks were read than there are")
+	}
 	stop := errors.New("stop")
 	if err := l.Get(ctx, "2-b", 20, func([]byte) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("an error of f: %v", err)

@@ -27,6 +27,9 @@ type Cluster struct {
 // MaxPayload is the largest message that the servers take.
 const MaxPayload = 8 << 20
 
+// answerWithin is longer than a busy machine needs.
+const answerWithin = 30 * time.Second
+
 // nodes is how many servers a cluster has.
 const nodes = 3
 
@@ -148,9 +151,9 @@ func (c *Cluster) Open(nc *nats.Conn, name string) *natslog.Log {
 	var l *natslog.Log
 	var err error
 	c.Await("a stream", func() bool {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
 		defer cancel()
-		l, err = natslog.Open(ctx, natslog.Config{Conn: nc, Name: name, AnswerWithin: 5 * time.Second})
+		l, err = natslog.Open(ctx, natslog.Config{Conn: nc, Name: name, AnswerWithin: answerWithin})
 		return err == nil
 	})
 	return l
