@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -73,14 +74,14 @@ func runServe(cmd *cobra.Command, _ []string) error {
 		Hangup: hangup, LogLevel: level, Reload: func() (*config.Config, error) {
 			return config.LoadWithSockets(cmd.Flags(), os.Environ(), addrs)
 		},
-		Sockets: sockets, Notify: app.NotifySystemd, Watchdog: app.WatchdogInterval(),
+		Sockets: sockets, Notify: app.NotifySystemd, Watchdog: app.WatchdogInterval(), Again: os.Getenv(againVariable) != "",
 	}
 	if c.Store.Mode != config.StoreMemory {
 		o.Recovered = spareProcessors
 	}
 	err = app.Run(ctx, c, o)
 	if errors.Is(err, app.ErrOwnershipLost) && sockets == nil && ctx.Err() == nil {
-		return startAgain(log, err)
+		return startAgain(ctx, log, err)
 	}
 	return withHint(err)
 }
@@ -88,13 +89,38 @@ func runServe(cmd *cobra.Command, _ []string) error {
 // startAgain replaces this process by a new one with the same command: what a node that has lost
 // its journal has in memory is of no use. One with sockets of a supervisor ends instead, and is
 // started by that.
-func startAgain(log *slog.Logger, why error) error {
+func startAgain(ctx context.Context, log *slog.Logger, why error) error {
 	log.Warn("starting again", "error", why)
+	select {
+	case <-time.After(againPause):
+	case <-ctx.Done():
+		return nil
+	}
 	self, err := os.Executable()
 	if err == nil {
-		err = syscall.Exec(self, os.Args, os.Environ())
+		err = syscall.Exec(self, argsAgain(os.Args), append(os.Environ(), againVariable+"=1"))
 	}
 	return errors.Join(why, fmt.Errorf("cannot start again: %w", err))
+}
+
+// againPause is left before a new start, which may fail for the same reason.
+const againPause = time.Second
+
+// againVariable is in the environment of a process that has replaced one.
+const againVariable = "_TRUNKLINE_AGAIN"
+
+// argsAgain returns args without what is for one start.
+func argsAgain(args []string) []string {
+	out := make([]string, 0, len(args))
+	for i := 0; i < len(args); i++ {
+		name, _, whole := strings.Cut(args[i], "=")
+		if name != "--"+flagRecoverTo {
+			out = append(out, args[i])
+		} else if !whole {
+			i++
+		}
+	}
+	return out
 }
 
 // recoverTo returns what --recover-to-index gives up, 0 for nothing. It is no setting: what an

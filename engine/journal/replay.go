@@ -33,7 +33,7 @@ func (l *Log) ReplayThen(after Index, f func(i Index, rec []byte) error, end fun
 	if after > w.to {
 		return fmt.Errorf("cannot replay after index %d: the log ends at %d", after, w.to)
 	}
-	if shared, ok := l.store.(Shared); first && ok {
+	if shared, ok := l.store.(Shared); first && ok && l.cfg.RecoverTo == 0 { // what is given up is not followed
 		err = w.follow(shared)
 	} else {
 		err = w.run()

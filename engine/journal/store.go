@@ -74,7 +74,8 @@ type Tearing interface {
 }
 
 // Shared is implemented by a store whose log has other owners before this one. They write to it
-// while the first Replay goes on, which so follows them until it is this Log's turn.
+// while the first Replay goes on, which so follows them until it is this Log's turn. One with
+// Config.RecoverTo takes the log over at once.
 type Shared interface {
 	// Follow is Blocks, but at the last block it waits for the next one. It returns nil when this
 	// process is to claim the log: then f has seen every block that there was at that time. The

@@ -395,7 +395,6 @@ func (c *call) settle(r tool.Result, shared bool) {
 	c.reply = c.conclude(c.reply[:0], r, &c.before)
 	c.srv.counts[c.entry.index].inFlight.Add(-1)
 	c.ended()
-	c.s.post(c)
 }
 
 // conclude is steps 13 to 15: it appends the reply and stores the outcome. before is the old state.

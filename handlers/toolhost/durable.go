@@ -1,6 +1,7 @@
 package toolhost
 
 import (
+	"cmp"
 	"context"
 
 	"trunkline/engine/idem"
@@ -24,11 +25,26 @@ func (c *call) started(ctx context.Context) bool {
 	return !c.keyed || !c.srv.kept() || c.srv.cfg.Journal.Barrier(ctx) == nil
 }
 
-// ended waits until the outcome of a call with a key is safe. A failed journal ends the server.
+// ended posts the reply once the outcome of a call with a key is safe.
 func (c *call) ended() {
-	if c.keyed && c.srv.kept() {
-		_ = c.srv.cfg.Journal.Barrier(c.srv.ctx)
+	if c.keyed && !c.cutShort && c.srv.kept() {
+		c.postSafe()
+		return
 	}
+	c.s.post(c)
+}
+
+// postSafe posts the reply once all that was journaled is safe. Where that will not be, another
+// execution of the key may give another answer, and the peer gets none: its session stays blocked
+// until the server ends.
+func (c *call) postSafe() {
+	if c.srv.cfg.Journal.Barrier(c.srv.ctx) == nil {
+		c.s.post(c)
+		return
+	}
+	c.srv.drains.end()
+	c.s.lose(c)
+	c.s.endRun(cmp.Or(c.runEnded, runLost))
 }
 
 // show answers with a stored outcome, off the loop if it is not safe yet.
@@ -40,10 +56,7 @@ func (c *call) show(out []byte, r *idem.Stored) (_ []byte, next step) {
 		return appendFault(out, errOverloaded, c.id), stepDone
 	}
 	c.reply = c.hit(c.reply[:0], r)
-	c.startAway(func() {
-		_ = c.srv.cfg.Journal.Barrier(c.srv.ctx)
-		c.s.post(c)
-	})
+	c.startAway(c.postSafe)
 	return out, stepAway
 }
 

@@ -21,7 +21,9 @@ type diary struct {
 	safe atomic.Uint64
 	// flush lets one Barrier go at a time; nil: none waits.
 	flush chan struct{}
-	full  atomic.Bool
+	// failed is closed when the journal stops; nil: it does not.
+	failed chan struct{}
+	full   atomic.Bool
 }
 
 func (d *diary) journal(c *idem.Change) uint64 {
@@ -46,6 +48,8 @@ func (d *diary) Barrier(ctx context.Context) error {
 		case <-d.flush:
 		case <-ctx.Done():
 			return errors.New("cannot wait")
+		case <-d.failed:
+			return errors.New("the journal has stopped")
 		}
 	}
 	d.safe.Store(max(d.safe.Load(), to))
@@ -122,6 +126,28 @@ func TestDurableOrder(t *testing.T) {
 			t.Errorf("%d failures of a tool that did not run", failures)
 		}
 		r.wantRuns(3)
+	})
+}
+
+// TestNothingIsShownOfAFailedJournal: the outcome of a key whose record was lost is not shown, not
+// to who ran it and not to who asked for it again.
+func TestNothingIsShownOfAFailedJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &diary{flush: make(chan struct{}), failed: make(chan struct{})}
+		r := newDurableRig(t, d, nil)
+		a, b := r.open(Stdin), r.open(Stdin)
+		line := keyed("AID.COUNT.v1", "k", "")
+		a.begin(line)
+		d.flush <- struct{}{} // its start is safe
+		synctest.Wait()
+		b.begin(line)
+		synctest.Wait()
+		close(d.failed)
+		synctest.Wait()
+		if len(a.wake) != 0 || len(b.wake) != 0 || !a.blocked || !b.blocked {
+			t.Error("an outcome is shown that is not safe")
+		}
+		<-drained(t.Context(), r.srv)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,11 @@ const (
 	logPerSecond = 2
 	logBurst     = 20
 	maxLogLine   = 1024 // bytes
+
+	// A node that is down is tried each second, over each route. unreachable begins the format of
+	// those lines, of which there is one in unreachableEvery.
+	unreachable      = "Error trying to connect to route"
+	unreachableEvery = time.Minute
 )
 
 // serverLog passes the log of a server on and keeps its latest error. Notices are debug lines: this
@@ -22,6 +28,7 @@ const (
 type serverLog struct {
 	to    *slog.Logger
 	limit *rate.Limiter
+	tries *rate.Limiter // of lines about nodes that are down
 
 	mu         sync.Mutex
 	last       string
@@ -31,7 +38,7 @@ type serverLog struct {
 }
 
 func newServerLog(to *slog.Logger) *serverLog {
-	return &serverLog{to: to, limit: rate.NewLimiter(logPerSecond, logBurst)}
+	return &serverLog{to: to, limit: rate.NewLimiter(logPerSecond, logBurst), tries: rate.NewLimiter(rate.Every(unreachableEvery), 1)}
 }
 
 // Noticef implements server.Logger.
@@ -42,7 +49,11 @@ func (l *serverLog) Warnf(format string, v ...any) { l.write(slog.LevelWarn, for
 
 // Errorf implements server.Logger.
 func (l *serverLog) Errorf(format string, v ...any) {
-	l.keep(l.write(slog.LevelError, format, v))
+	level := slog.LevelError
+	if strings.HasPrefix(format, unreachable) {
+		level = slog.LevelWarn
+	}
+	l.keep(l.write(level, format, v))
 }
 
 // Fatalf implements server.Logger. The server gives up what it was doing, and the process goes on:
@@ -71,7 +82,11 @@ func (l *serverLog) write(level slog.Level, format string, v []any) string {
 	if !l.to.Enabled(context.Background(), level) {
 		return text
 	}
-	if level > slog.LevelDebug && !l.limit.Allow() {
+	limit := l.limit
+	if strings.HasPrefix(format, unreachable) {
+		limit = l.tries
+	}
+	if level > slog.LevelDebug && !limit.Allow() {
 		l.mu.Lock()
 		l.suppressed++
 		l.mu.Unlock()

@@ -152,6 +152,20 @@ func TestLogOfAServer(t *testing.T) {
 	}
 }
 
+// TestLogOfANodeThatIsDown is one warning a minute, and hides nothing else.
+func TestLogOfANodeThatIsDown(t *testing.T) {
+	var out bytes.Buffer
+	l := newServerLog(slog.New(slog.NewTextHandler(&out, nil)))
+	for i := range logBurst {
+		l.Errorf("Error trying to connect to route (attempt %v): %v", i, "refused")
+	}
+	l.Errorf("another error")
+	got := out.String()
+	if strings.Count(got, "connect to route") != 1 || !strings.Contains(got, "level=WARN") || !strings.Contains(got, "another error") {
+		t.Error(got)
+	}
+}
+
 // answers listens until the test ends and has f answer each connection.
 func answers(t *testing.T, f func(net.Conn)) string {
 	t.Helper()

@@ -1,8 +1,11 @@
 package owner
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"time"
 )
 
 // Limits of a Beat.
@@ -10,13 +13,17 @@ const (
 	maxText     = 255
 	beatVersion = 1
 	released    = 1 // flag
+	beatHeader  = 6 // bytes before the texts
 )
 
 // Beat is what an owner writes into the journal so that others know of it. As bytes it is version
-// u8, flags u8, and two texts, each with its length as u8.
+// u8, flags u8, the term in milliseconds as u32 (big-endian), and two texts, each with its length
+// as u8.
 type Beat struct {
 	// Node is its id, and Addr where it takes what other nodes forward.
 	Node, Addr string
+	// Term is that of its lease, of which standbys may have another setting: whole milliseconds.
+	Term time.Duration
 	// Released: the owner has stopped, and another node may take over at once.
 	Released bool
 }
@@ -25,7 +32,11 @@ var errBeat = errors.New("cannot parse the record of an owner")
 
 // Encode returns b as bytes.
 func (b *Beat) Encode() ([]byte, error) {
-	out := []byte{beatVersion, 0}
+	ms := b.Term / time.Millisecond
+	if ms < 0 || ms > math.MaxUint32 {
+		return nil, fmt.Errorf("cannot use a lease of %s", b.Term)
+	}
+	out := binary.BigEndian.AppendUint32([]byte{beatVersion, 0}, uint32(ms))
 	if b.Released {
 		out[1] = released
 	}
@@ -40,11 +51,12 @@ func (b *Beat) Encode() ([]byte, error) {
 
 // Decode accepts exactly what Encode makes.
 func Decode(rec []byte) (b Beat, err error) {
-	if len(rec) < 2 || rec[0] != beatVersion || rec[1] > released {
+	if len(rec) < beatHeader || rec[0] != beatVersion || rec[1] > released {
 		return Beat{}, errBeat
 	}
 	b.Released = rec[1] == released
-	rest := rec[2:]
+	b.Term = time.Duration(binary.BigEndian.Uint32(rec[2:])) * time.Millisecond
+	rest := rec[beatHeader:]
 	for _, text := range []*string{&b.Node, &b.Addr} {
 		if len(rest) == 0 || len(rest) < 1+int(rest[0]) {
 			return Beat{}, errBeat

@@ -13,5 +13,6 @@
 // heard nothing for the whole term. It has heard of that message after it was sent, or else its
 // first append fails, because the log does not end where the standby has read to. So the lease of
 // the owner has ended before, as long as no clock runs faster than another by more than the margin,
-// a tenth. What the owner changes needs no lease: the log takes it from one owner only.
+// a tenth. A new owner has no lease before its first Beat is stored, which has its term. What the
+// owner changes needs no lease: the log takes it from one owner only.
 package owner

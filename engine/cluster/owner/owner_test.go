@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 
 func TestBeatLimits(t *testing.T) {
 	long := strings.Repeat("n", maxText)
-	b := Beat{Node: long, Addr: long, Released: true}
+	b := Beat{Node: long, Addr: long, Released: true, Term: math.MaxUint32 * time.Millisecond}
 	rec, err := b.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -24,6 +25,11 @@ func TestBeatLimits(t *testing.T) {
 	b.Addr += "n"
 	if _, err := b.Encode(); err == nil {
 		t.Error("256 bytes are taken")
+	}
+	for _, term := range []time.Duration{(math.MaxUint32 + 1) * time.Millisecond, -time.Millisecond} {
+		if _, err := (&Beat{Term: term}).Encode(); err == nil {
+			t.Errorf("a term of %v is taken", term)
+		}
 	}
 }
 
@@ -40,7 +46,7 @@ func TestNow(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	rec, _ := (&Beat{Node: "n1", Addr: "127.0.0.1:1"}).Encode()
 	f.Add(rec)
-	f.Add([]byte{beatVersion, released, 0, 0})
+	f.Add([]byte{beatVersion, released, 0, 0, 4, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, rec []byte) {
 		b, err := Decode(rec)
 		if err != nil {
@@ -63,12 +69,12 @@ func TestView(t *testing.T) {
 	}
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := v.Await(short); !errors.Is(err, context.Canceled) {
+	if _, _, err := v.Await(short); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	found := make(chan Beat, 1)
 	go func() {
-		b, _ := v.Await(t.Context())
+		b, _, _ := v.Await(t.Context())
 		found <- b
 	}()
 	one := Beat{Node: "n1", Addr: "a"}
@@ -77,15 +83,54 @@ func TestView(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	v.Heard(500)
+	v.Saw(one)
+	_, owns, _ := v.Await(t.Context())
+	if owns.Err() != nil {
+		t.Error("an owner ends that beats again")
+	}
 	v.Saw(Beat{Node: "n1", Released: true})
+	if owns.Err() == nil {
+		t.Error("an owner goes on that has stopped")
+	}
 	if _, ok := v.Owner(); ok || !v.Due(500, term, 0) || v.Due(500, term, 1) {
 		t.Error("one that has stopped is replaced at once")
 	}
 	if v.Silent(700) != 200 {
 		t.Errorf("silent for %v", v.Silent(700))
 	}
-	if !v.Saw(Beat{Node: "n2", Addr: "b"}) || v.Saw(Beat{Node: "n2", Addr: "b"}) || v.Saw(Beat{Node: "n2", Addr: "b", Released: true}) || v.Changes() != 2 {
+	v.Saw(Beat{Node: "n2", Addr: "b"})
+	v.Saw(Beat{Node: "n2", Addr: "b"})
+	if v.Changes() != 2 {
 		t.Errorf("%d changes", v.Changes())
+	}
+}
+
+// TestNextOwnerHasATermBeforeItsBeat: a node that takes over from an owner that has stopped is left
+// alone from its first block on, though its first Beat may come late.
+func TestNextOwnerHasATermBeforeItsBeat(t *testing.T) {
+	const term = time.Second
+	v := NewView(0)
+	v.Heard(100)
+	v.Saw(Beat{Node: "n1", Addr: "a", Released: true})
+	v.Heard(200) // the claim of n2
+	if _, ok := v.Owner(); ok {
+		t.Error("the owner that has stopped is still one")
+	}
+	if end := int64(200) + int64(term); v.Due(end-1, term, 0) || !v.Due(end, term, 0) || v.Due(end, term, 1) {
+		t.Error("the next owner has no term")
+	}
+}
+
+// TestTheLongerLeaseCounts where the settings of two nodes differ, as while an operator changes
+// them.
+func TestTheLongerLeaseCounts(t *testing.T) {
+	v := NewView(0)
+	v.Saw(Beat{Node: "n1", Term: 5 * time.Second})
+	if v.Due(int64(5*time.Second)-1, time.Second, 0) || !v.Due(int64(5*time.Second), time.Second, 0) {
+		t.Error("a standby takes over within the lease of the owner")
+	}
+	if v.Due(int64(6*time.Second)-1, 6*time.Second, 0) {
+		t.Error("a standby takes over within its own")
 	}
 }
 

@@ -22,36 +22,43 @@ type View struct {
 	mu      sync.Mutex
 	beat    Beat
 	known   bool
+	free    bool  // the last block that came is the one by which the owner has stopped
 	heard   int64 // when a block of the log came last
 	changes uint64
-	changed chan struct{}
+	valid   context.Context // ends when beat is not the latest any more
+	replace context.CancelFunc
 }
 
 // NewView returns one that has heard of an owner now, so that a node that has just started gives it
 // the time of a lease.
-func NewView(now int64) *View { return &View{heard: now, changed: make(chan struct{})} }
+func NewView(now int64) *View {
+	v := &View{heard: now}
+	v.valid, v.replace = context.WithCancel(context.Background())
+	return v
+}
 
-// Heard notes that a block has come.
+// Heard notes that a block has come; Saw follows where it holds a Beat. One that comes after the
+// owner has stopped is of the next owner, who may not have written a Beat yet.
 func (v *View) Heard(now int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.heard = now
+	v.heard, v.free = now, false
 }
 
-// Saw notes what the owner has written, and reports whether it is another one than before.
-func (v *View) Saw(b Beat) (another bool) {
+// Saw notes what the owner has written.
+func (v *View) Saw(b Beat) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.free = b.Released
 	if v.known && v.beat == b {
-		return false
+		return
 	}
-	if another = b.Node != v.beat.Node; another {
+	if b.Node != v.beat.Node {
 		v.changes++
 	}
 	v.beat, v.known = b, true
-	close(v.changed)
-	v.changed = make(chan struct{})
-	return another
+	v.replace()
+	v.valid, v.replace = context.WithCancel(context.Background())
 }
 
 // Silent returns how long ago a block of the log came last.
@@ -75,30 +82,33 @@ func (v *View) Owner() (Beat, bool) {
 	return v.beat, v.known && !v.beat.Released
 }
 
-// Await returns the owner once there is one, or the error of ctx.
-func (v *View) Await(ctx context.Context) (Beat, error) {
+// Await returns the owner once there is one, or the error of ctx. owns ends when it has stopped or
+// was replaced.
+func (v *View) Await(ctx context.Context) (b Beat, owns context.Context, err error) {
 	for {
 		v.mu.Lock()
-		b, ok, changed := v.beat, v.known && !v.beat.Released, v.changed
+		b, ok, valid := v.beat, v.known && !v.beat.Released, v.valid
 		v.mu.Unlock()
 		if ok {
-			return b, nil
+			return b, valid, nil
 		}
 		select {
-		case <-changed:
+		case <-valid.Done():
 		case <-ctx.Done():
-			return Beat{}, ctx.Err()
+			return Beat{}, nil, ctx.Err()
 		}
 	}
 }
 
-// Due reports whether a standby may take over: it has heard nothing for the term of the lease, or
-// the owner has stopped. rank is its place among the standbys, from 0 on.
+// Due reports whether a standby may take over: it has heard nothing for the term of the lease, its
+// own or that of the owner, the longer one, or the owner has stopped and no other one has written
+// since. rank is its place among the standbys, from 0 on.
 func (v *View) Due(now int64, term time.Duration, rank int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	term = max(term, v.beat.Term)
 	wait := int64(term)/staggerShare*int64(rank) + int64(term)
-	if v.known && v.beat.Released {
+	if v.free {
 		wait -= int64(term)
 	}
 	return now-v.heard >= wait

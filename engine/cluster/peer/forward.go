@@ -43,8 +43,9 @@ func Dial(ctx context.Context, addr string, cfg *Config, service, client string)
 // ForwardConfig is what a Forwarder needs.
 type ForwardConfig struct {
 	// Owner connects to the node that owns a service, in the name of a client. While there is no
-	// owner it waits, until ctx ends.
-	Owner func(ctx context.Context, service, client string) (net.Conn, error)
+	// owner it waits, until ctx ends. owns ends when that node is not the owner any more: then the
+	// client is closed, as that node may never answer.
+	Owner func(ctx context.Context, service, client string) (conn net.Conn, owns context.Context, err error)
 	// Max bounds the connections; more wait in the backlog of their listener. 0:
 	// defaultMaxConnections.
 	Max int
@@ -66,10 +67,6 @@ type Forwarder struct {
 	slots chan struct{} // one is taken before each Accept
 	open  atomic.Int64
 	wg    sync.WaitGroup
-
-	mu    sync.Mutex
-	era   context.Context // of the connections to one owner
-	leave context.CancelFunc
 }
 
 // NewForwarder returns one that forwards what Serve accepts, until Close.
@@ -81,24 +78,7 @@ func NewForwarder(cfg ForwardConfig) *Forwarder {
 		cfg.Hold = defaultHold
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	f := &Forwarder{cfg: cfg, ctx: ctx, stop: stop, slots: make(chan struct{}, cfg.Max)}
-	f.era, f.leave = context.WithCancel(ctx)
-	return f
-}
-
-// Leave ends every connection that was forwarded, and no client that waits for an owner: there is
-// another owner, and the one before may be paused and never end them.
-func (f *Forwarder) Leave() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.leave()
-	f.era, f.leave = context.WithCancel(f.ctx)
-}
-
-func (f *Forwarder) now() context.Context {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.era
+	return &Forwarder{cfg: cfg, ctx: ctx, stop: stop, slots: make(chan struct{}, cfg.Max)}
 }
 
 // Listener is what clients of a node connect to. The listeners of package net have its methods.
@@ -166,18 +146,19 @@ func (f *Forwarder) join(client net.Conn, service string) {
 	if f.cfg.Allow(client) != nil {
 		return
 	}
-	era := f.now() // before the owner is known, so that none is kept that Leave came for
 	hold, cancel := context.WithTimeout(f.ctx, f.cfg.Hold)
-	owner, err := f.cfg.Owner(hold, service, f.cfg.Name(client))
+	owner, owns, err := f.cfg.Owner(hold, service, f.cfg.Name(client))
 	cancel()
 	if err != nil {
 		return
 	}
 	defer owner.Close()
-	defer context.AfterFunc(era, func() {
+	end := func() {
 		_ = client.Close()
 		_ = owner.Close()
-	})()
+	}
+	defer context.AfterFunc(f.ctx, end)()
+	defer context.AfterFunc(owns, end)()
 	var back sync.WaitGroup
 	back.Go(func() { pass(client, owner) })
 	pass(owner, client)

@@ -3,36 +3,35 @@ package replicated
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"trunkline/engine/journal"
 )
 
 // Tail calls f with every block from the one that holds an index on: those that are stored and
 // those that will be. A block is lent until f returns. turn returns a channel that is closed when
-// this node is to take the log over; then Tail looks whether the stream has more than f has seen.
-// If so it goes on, and asks for another channel. Otherwise it returns nil, and the first append is
-// next. heard is called for each message of the stream, of whatever kind. Tail stops at the first
-// error of f and returns it, and when ctx ends. ErrRebuild is returned where what is next was
-// purged.
-func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan struct{}, heard func(), f func(first journal.Index, block []byte) error) error {
-	t := tailing{s: s, ctx: ctx, cuts: s.cuts(), heard: heard, f: f}
-	var err error
-	if t.next, err = s.locate(from, s.stored.Load(), t.cuts); err != nil {
-		return err
-	}
+// this node is to take the log over; then Tail looks whether the stream has more than f has seen,
+// and asks due, as something may have come since. It goes on, with another channel, unless it has
+// seen all and due is true: then it returns nil, and the first append is next. heard is called for
+// each message of the stream, of whatever kind. Where the stream does not answer, Tail asks again.
+// It stops at the first error of f and returns it, and when ctx ends or the Store closes.
+// ErrRebuild is returned where what is next was purged or cut, a *journal.DamageError where it is
+// lost.
+func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan struct{}, due func() bool, heard func(), f func(first journal.Index, block []byte) error) error {
+	t := tailing{s: s, ctx: ctx, from: from, cuts: s.cuts(), heard: heard, f: f}
+	next := turn()
 	for {
-		ended, err := t.until(turn())
-		if !ended || err != nil {
+		ended, err := t.until(next)
+		if ended {
+			next = turn()
+			err = s.Refresh(ctx)
+		}
+		switch {
+		case t.final(err):
 			return err
-		}
-		if err = s.Refresh(ctx); err != nil {
-			if ctx.Err() != nil || errors.As(err, new(*journal.DamageError)) {
-				return err
-			}
-			s.log.Warn("journal cannot be taken over while its stream does not answer", "err", err)
-			continue
-		}
-		if s.stored.Load() < t.next {
+		case err != nil:
+			t.wait(err)
+		case ended && t.next != 0 && s.stored.Load() < t.next && due():
 			return nil
 		}
 	}
@@ -40,13 +39,31 @@ func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan
 
 // tailing is a Tail that goes on.
 type tailing struct {
-	s     *Store
-	ctx   context.Context
-	cuts  []cut
-	next  uint64        // the next sequence
-	last  journal.Index // first index of the last block that f got
-	heard func()
-	f     func(first journal.Index, block []byte) error
+	s      *Store
+	ctx    context.Context
+	from   journal.Index
+	cuts   []cut
+	begin  uint64        // the sequence that it began at
+	next   uint64        // the next sequence, 0 before it is known
+	last   journal.Index // first index of the last block that f got
+	heard  func()
+	f      func(first journal.Index, block []byte) error
+	failed error // of f
+	silent bool  // it is known to the operator that the stream does not answer
+}
+
+// final reports whether an error ends the Tail: any but those of a stream that does not answer.
+func (t *tailing) final(err error) bool {
+	return err != nil && (t.failed != nil || t.ctx.Err() != nil || t.s.ctx.Err() != nil || errors.Is(err, ErrRebuild) || errors.As(err, new(*journal.DamageError)))
+}
+
+// wait leaves a stream alone that does not answer.
+func (t *tailing) wait(err error) {
+	if !t.silent {
+		t.s.log.Warn("journal cannot be followed while its stream does not answer", "err", err)
+	}
+	t.silent = true
+	t.s.pause()
 }
 
 // until reads on until turn is closed (true), or there is an error.
@@ -62,27 +79,35 @@ func (t *tailing) until(turn <-chan struct{}) (ended bool, err error) {
 		case <-done:
 		}
 	}()
-	err = t.s.read(ctx, t.next, Forever, t.take)
+	if t.next == 0 {
+		t.begin, err = t.s.locate(t.from, t.s.stored.Load(), t.cuts)
+		t.next = t.begin
+	}
+	if err == nil {
+		err = t.s.read(ctx, t.next, Forever, t.take)
+	}
 	select {
 	case <-turn:
-		if errors.Is(err, context.Canceled) && t.ctx.Err() == nil {
-			return true, nil
-		}
+		return !t.final(err), err
 	default:
+		return false, err
 	}
-	return false, err
 }
 
 func (t *tailing) take(m *Message) error {
 	t.heard()
+	t.silent = false
 	switch {
 	case m.Kind == KindControl:
 		if err := t.s.followControl(m, t.last); err != nil {
 			return err
 		}
 	case m.Kind == KindBlock && !hidden(t.cuts, m):
-		if err := t.f(m.First, m.Data); err != nil {
-			return err
+		if t.last == 0 && t.begin > 1 && m.First > t.from {
+			return fmt.Errorf("%w: the log begins at index %d", ErrRebuild, m.First)
+		}
+		if t.failed = t.f(m.First, m.Data); t.failed != nil {
+			return t.failed
 		}
 		t.last = m.First
 	}

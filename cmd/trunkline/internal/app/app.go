@@ -74,6 +74,8 @@ type Options struct {
 	Notify func(states string)
 	// Watchdog is how often the supervisor wants a sign of life; 0: never.
 	Watchdog time.Duration
+	// Again: Run has returned ErrOwnershipLost before. It waits for the other nodes without end.
+	Again bool
 
 	openStore func(embedded.Config) (diskStore, error) // nil: embedded.Open; for tests
 	files     *stream.Files                            // of all connections; nil: they are not counted
@@ -109,7 +111,7 @@ type server struct {
 // to do about those of the store.
 func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	var err error
-	if o.cluster, err = openCluster(ctx, cfg, o.Logger); err != nil {
+	if o.cluster, err = openCluster(ctx, cfg, o.Logger, o.Again); err != nil {
 		return err
 	}
 	s, err := bind(cfg, o)
@@ -128,7 +130,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 			s.log.Info("stopped before the store was read")
 			return nil
 		}
-		return err
+		return s.unrecoveredBy(err)
 	}
 	if o.Recovered != nil {
 		o.Recovered()
@@ -161,9 +163,7 @@ func (s *server) run(ctx context.Context) error {
 	defer watch.Wait()
 	defer stop()
 	s.options.notify(stateReady, stateStatus("serving"))
-	if s.options.Watchdog > 0 {
-		watch.Go(func() { s.feedWatchdog(alive) })
-	}
+	watch.Go(func() { s.feedWatchdog(alive) })
 	hangup, reloaded := s.options.Hangup, make(chan struct{}, 1)
 	for {
 		select {

@@ -41,6 +41,8 @@ type cluster struct {
 	tasks    sync.WaitGroup // listeners of clients and of peers
 	owns     atomic.Bool
 	leaving  atomic.Bool // the node does not take over any more
+	beating  atomic.Bool // the first beat of this owner is stored
+	again    bool        // Options.Again
 	lost     chan error
 	shared   atomic.Pointer[sharedStore]
 	closed   context.Context
@@ -53,12 +55,12 @@ type cluster struct {
 var ErrOwnershipLost = errors.New("this node does not own the journal any more")
 
 // openCluster joins the other nodes; nil where cluster.mode is off.
-func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *cluster, err error) {
+func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger, again bool) (_ *cluster, err error) {
 	l := &cfg.Cluster
 	if !l.On() {
 		return nil, nil
 	}
-	c := &cluster{cfg: l, term: l.Lease, log: log, lost: make(chan error, 1), view: owner.NewView(owner.Now()), stopBeat: func() {}}
+	c := &cluster{cfg: l, term: l.Lease, log: log, again: again, lost: make(chan error, 1), view: owner.NewView(owner.Now()), stopBeat: func() {}}
 	c.closed, c.close = context.WithCancel(context.Background())
 	if c.id, err = l.ID(); err != nil {
 		return nil, err
@@ -121,24 +123,24 @@ func (c *cluster) join(ctx context.Context, cfg *config.Config) error {
 }
 
 // reach connects to the owner of the journal in the name of a client.
-func (c *cluster) reach(ctx context.Context, service, client string) (net.Conn, error) {
+func (c *cluster) reach(ctx context.Context, service, client string) (net.Conn, context.Context, error) {
 	for {
-		b, err := c.view.Await(ctx)
+		b, owns, err := c.view.Await(ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		conn, err := peer.Dial(ctx, b.Addr, &c.dial, service, client)
 		if err == nil {
-			return conn, nil
+			return conn, owns, nil
 		}
 		if r := peer.Refusal(0); errors.As(err, &r) && r != peer.NotOwner {
 			c.log.Warn("the owner does not take what is forwarded", "node", b.Node, "service", service, "err", err)
-			return nil, err
+			return nil, nil, err
 		}
 		select { // the owner has ended, or another one is about to be
 		case <-time.After(c.term / owner.BeatShare):
 		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), err)
+			return nil, nil, errors.Join(ctx.Err(), err)
 		}
 	}
 }
@@ -181,13 +183,18 @@ func (c *cluster) turn() <-chan struct{} {
 				return
 			case <-tick.C:
 			}
-			if !c.leaving.Load() && c.view.Due(owner.Now(), c.term, c.rank()) && c.able() {
+			if c.due() && c.able() {
 				close(turn)
 				return
 			}
 		}
 	}()
 	return turn
+}
+
+// due reports whether nothing was heard of an owner for so long that this node may take over.
+func (c *cluster) due() bool {
+	return !c.leaving.Load() && c.view.Due(owner.Now(), c.term, c.rank())
 }
 
 // able reports whether this node reaches a majority: one that does not cannot take over.
@@ -204,21 +211,19 @@ func (c *cluster) beats(rec []byte) error {
 	if err != nil {
 		return err
 	}
-	if c.view.Saw(b) {
-		c.forwards.Leave()
-	}
+	c.view.Saw(b)
 	return nil
 }
 
 // stale reports whether another node may own the journal by now.
 func (c *cluster) stale() bool {
-	return owner.Lapsed(owner.Now(), int64(c.shared.Load().Confirmed()), c.term)
+	return !c.beating.Load() || owner.Lapsed(owner.Now(), int64(c.shared.Load().Confirmed()), c.term)
 }
 
 // own begins the work of an owner: it shows the others that it is there. The listeners of the node
 // are its own from now on.
 func (c *cluster) own(st *store.Store) {
-	b := owner.Beat{Node: c.id, Addr: c.addr}
+	b := owner.Beat{Node: c.id, Addr: c.addr, Term: c.term}
 	rec, err := b.Encode()
 	if err != nil {
 		c.lose(err)
@@ -232,7 +237,9 @@ func (c *cluster) own(st *store.Store) {
 		tick := time.NewTicker(max(c.term/owner.BeatShare, time.Millisecond))
 		defer tick.Stop()
 		for {
-			st.Beat(rec)
+			if i := st.Beat(rec); !c.beating.Load() {
+				c.beating.Store(st.Log().Await(c.closed, i) == nil)
+			}
 			select {
 			case <-stop:
 				return
@@ -254,7 +261,7 @@ func (c *cluster) release(st *store.Store) {
 		return
 	}
 	c.stopBeat()
-	b := owner.Beat{Node: c.id, Addr: c.addr, Released: true}
+	b := owner.Beat{Node: c.id, Addr: c.addr, Term: c.term, Released: true}
 	if rec, err := b.Encode(); err == nil {
 		st.Beat(rec)
 	}

@@ -3,10 +3,13 @@ package app
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"trunkline/engine/cluster/peer"
+	"trunkline/engine/journal"
 )
 
 // reasonNoOwner is shown by /readyz on a node that knows of no owner to forward its clients to.
@@ -55,7 +58,10 @@ func (s *server) standBy() (stop func()) {
 	s.ready.When(reasonNoOwner, func() bool { return !c.owns.Load() && !c.follows() })
 	s.ready.Release(reasonRecovering)
 	s.options.notify(stateReady, stateStatus("following the journal of the cluster"))
+	alive, end := context.WithCancel(context.Background())
+	serving.Go(func() { s.feedWatchdog(alive) })
 	return func() {
+		end()
 		c.forwards.Close()
 		serving.Wait()
 	}
@@ -84,6 +90,17 @@ func (s *server) beat() {
 	if c := s.options.cluster; c != nil {
 		c.own(s.kernel.svc.Store())
 	}
+}
+
+// unrecoveredBy returns the error of a server whose recovery has failed with err: ErrOwnershipLost
+// where it may succeed in a new process, as another node has taken the log over, or what is next of
+// it is in a snapshot by now.
+func (s *server) unrecoveredBy(err error) error {
+	if s.options.cluster != nil && s.options.RecoverTo == 0 &&
+		errors.As(err, new(*unrecovered)) && !errors.As(err, new(*journal.DamageError)) {
+		return fmt.Errorf("%w: %w", ErrOwnershipLost, err)
+	}
+	return err
 }
 
 // abandon ends a server that does not own its journal any more. Nothing is answered.

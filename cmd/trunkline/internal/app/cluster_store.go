@@ -35,8 +35,40 @@ const copiesDir = "copies"
 // openStore opens the journal of the cluster, with the copies of its snapshots in the directory of
 // the node.
 func (c *cluster) openStore(ec embedded.Config) (diskStore, error) {
-	ctx, cancel := context.WithTimeout(c.closed, c.cfg.JoinTimeout)
+	ctx, cancel := context.WithCancel(c.closed)
+	if !c.again {
+		ctx, cancel = context.WithTimeout(c.closed, c.cfg.JoinTimeout)
+	}
 	defer cancel()
+	s, err := c.openShared(ctx, ec)
+	if err == nil && ec.AcceptLoss {
+		err = c.outlast()
+	}
+	switch {
+	case err == nil:
+		c.shared.Store(s)
+		return s, nil
+	case s != nil:
+		err = errors.Join(err, s.Close())
+	}
+	if c.closed.Err() != nil {
+		err = errInterrupted
+	}
+	return nil, err
+}
+
+// outlast waits for the term of a lease. Records are given up without following the log: where an
+// owner is there, it has written meanwhile, and the first append fails.
+func (c *cluster) outlast() error {
+	select {
+	case <-time.After(c.term):
+		return nil
+	case <-c.closed.Done():
+		return c.closed.Err()
+	}
+}
+
+func (c *cluster) openShared(ctx context.Context, ec embedded.Config) (*sharedStore, error) {
 	if err := c.member.AwaitQuorum(ctx); err != nil {
 		return nil, err
 	}
@@ -56,14 +88,16 @@ func (c *cluster) openStore(ec embedded.Config) (diskStore, error) {
 		return nil, err
 	}
 	s := &sharedStore{cluster: c, disk: disk}
-	s.Store, err = replicated.Open(ctx, replicated.Config{
-		Stream: log, Chunks: log, Local: disk, Lease: c.term,
-		Elapsed: func() time.Duration { return time.Duration(owner.Now()) }, Logger: c.log,
+	err = attempts(ctx, func(ctx context.Context) (err error) {
+		s.Store, err = replicated.Open(ctx, replicated.Config{
+			Stream: log, Chunks: log, Local: disk, Lease: c.term,
+			Elapsed: func() time.Duration { return time.Duration(owner.Now()) }, Logger: c.log,
+		})
+		return err
 	})
 	if err != nil {
 		return nil, errors.Join(err, disk.Close())
 	}
-	c.shared.Store(s)
 	return s, nil
 }
 
@@ -71,18 +105,28 @@ func (c *cluster) openStore(ec embedded.Config) (diskStore, error) {
 // a request that reaches none of them is never answered.
 const openAttempt = 2 * time.Second
 
-// openLog opens the streams, or makes them.
-func (c *cluster) openLog(ctx context.Context) (log *natslog.Log, err error) {
+// attempts calls open until it is answered in time, or ctx ends.
+func attempts(ctx context.Context, open func(ctx context.Context) error) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, openAttempt)
-		log, err = natslog.Open(attempt, natslog.Config{
-			Conn: c.member.Conn(), Name: c.cfg.Name + "_0", Replicas: c.cfg.Replicas, AnswerWithin: answerWithin(c.term),
-		})
+		err := open(attempt)
+		late := attempt.Err() != nil || errors.Is(err, context.DeadlineExceeded)
 		cancel()
-		if err == nil || ctx.Err() != nil || attempt.Err() == nil {
-			return log, err
+		if err == nil || ctx.Err() != nil || !late {
+			return err
 		}
 	}
+}
+
+// openLog opens the streams, or makes them.
+func (c *cluster) openLog(ctx context.Context) (log *natslog.Log, err error) {
+	err = attempts(ctx, func(ctx context.Context) (err error) {
+		log, err = natslog.Open(ctx, natslog.Config{
+			Conn: c.member.Conn(), Name: c.cfg.Name + "_0", Replicas: c.cfg.Replicas, AnswerWithin: answerWithin(c.term),
+		})
+		return err
+	})
+	return log, err
 }
 
 // answerWithin is how long the stream may take to answer, so that an answer that is late is asked
@@ -97,7 +141,11 @@ func (s *sharedStore) Follow(from journal.Index, f func(first journal.Index, blo
 	copying.Go(func() { s.copySnapshots(ctx) })
 	defer copying.Wait() // an owner writes there
 	defer stop()
-	return s.Tail(c.closed, from, c.turn, func() { c.view.Heard(owner.Now()) }, f)
+	err := s.Tail(c.closed, from, c.turn, c.due, func() { c.view.Heard(owner.Now()) }, f)
+	if err != nil && c.closed.Err() != nil {
+		return errInterrupted
+	}
+	return err
 }
 
 // copyEvery is how often a standby looks for a snapshot that it has no copy of.

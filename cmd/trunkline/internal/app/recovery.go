@@ -170,7 +170,7 @@ func (s *storage) extender() func() {
 	seen, began := uint64(0), false
 	return func() {
 		v := s.recovery()
-		if v == nil {
+		if v == nil || s.options.cluster.follows() {
 			return
 		}
 		states := []string{stateStatus("reading the store: %s, %.1f %%", v.Phase, v.Percent)}

@@ -21,8 +21,11 @@ func (o *Options) notify(states ...string) {
 const watchdogShare = 3
 
 // feedWatchdog gives the supervisor a sign of life while all event loops come round, until ctx
-// ends.
+// ends. It does nothing where the supervisor wants none.
 func (s *server) feedWatchdog(ctx context.Context) {
+	if s.options.Watchdog <= 0 {
+		return
+	}
 	every := s.options.Watchdog / watchdogShare
 	tick := time.NewTicker(max(every, time.Millisecond))
 	defer tick.Stop()

@@ -1,0 +1,169 @@
+package replicated_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"trunkline/engine/journal"
+	"trunkline/engine/journal/replicated"
+	"trunkline/engine/journal/replicated/memstream"
+)
+
+// tailer is a node that tails.
+type tailer struct {
+	*member
+	turn  chan struct{}
+	turns int // how often a turn was asked for
+	due   func() bool
+	seen  []journal.Index
+	ended chan error
+}
+
+// tail begins to follow with a node that has opened its store.
+func tail(t *testing.T, n *member) *tailer {
+	t.Helper()
+	must(t, n.open())
+	s := &tailer{member: n, turn: make(chan struct{}), due: func() bool { return true }, ended: make(chan error, 1)}
+	return s
+}
+
+func (s *tailer) start() {
+	go func() {
+		s.ended <- s.store.Tail(context.Background(), 1, func() <-chan struct{} {
+			s.turns++
+			return s.turn
+		}, func() bool { return s.due() }, func() {}, func(first journal.Index, _ []byte) error {
+			s.seen = append(s.seen, first)
+			return nil
+		})
+	}()
+}
+
+// TestTailAsksAgainBeforeItEnds: between the decision that it is this node's turn and the end of
+// reading, a message of the owner may have come. Then its lease goes on, and the turn is over.
+func TestTailAsksAgainBeforeItEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 2)
+		s := tail(t, m[1])
+		asked := 0
+		s.due = func() bool {
+			asked++
+			return asked > 2
+		}
+		close(s.turn)
+		s.start()
+		must(t, <-s.ended)
+		if asked != 3 || s.turns != 4 || !slices.Equal(s.seen, []journal.Index{1}) {
+			t.Errorf("asked %d times, %d turns, seen %d", asked, s.turns, s.seen)
+		}
+	})
+}
+
+// TestTailOutlivesSilence: a stream without a leader answers nothing for a while. A standby goes on
+// when it is back, whether it had begun to read or not, and whether it is its turn or not.
+func TestTailOutlivesSilence(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 2)
+		s := tail(t, m[1])
+		s.client.Part(memstream.Requests)
+		s.start()
+		silence := func() {
+			time.Sleep(time.Minute)
+			select {
+			case err := <-s.ended:
+				t.Fatalf("it ended: %v", err)
+			default:
+			}
+		}
+		silence()
+		s.client.Part(0)
+		synctest.Wait()
+		time.Sleep(time.Second)
+		s.client.Part(memstream.Answers)
+		m[0].append("while the standby is cut off")
+		must(t, m[0].barrier())
+		silence()
+		close(s.turn)
+		silence()
+		s.client.Part(0)
+		must(t, <-s.ended)
+		if !slices.Equal(s.seen, []journal.Index{1, 2}) {
+			t.Errorf("seen %d", s.seen)
+		}
+	})
+}
+
+// followed is a store that a Log follows until it is its turn, which it is at once.
+type followed struct{ *replicated.Store }
+
+// Follow implements journal.Shared.
+func (s followed) Follow(from journal.Index, f func(first journal.Index, block []byte) error) error {
+	turn := make(chan struct{})
+	close(turn)
+	return s.Tail(context.Background(), from, func() <-chan struct{} { return turn }, func() bool { return true }, func() {}, f)
+}
+
+// TestRecoverToOfASharedLog gives up what it names, and nothing of it is followed: every node reads
+// the same log afterwards.
+func TestRecoverToOfASharedLog(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 3)
+		for _, rec := range []string{"two", "three", "four"} {
+			m[0].append(rec)
+			must(t, m[0].barrier())
+		}
+		m[0].die()
+		n := m[1]
+		must(t, n.open())
+		log, err := journal.Open(followed{n.store}, journal.Config{RecoverTo: 3})
+		must(t, err)
+		n.journal = log
+		var seen []string
+		must(t, log.Replay(0, func(_ journal.Index, rec []byte) error { seen = append(seen, string(rec)); return nil }))
+		if !slices.Equal(seen, []string{"two", "three"}) {
+			t.Errorf("seen %q", seen)
+		}
+		n.die()
+		must(t, m[2].claim())
+		if m[2].state[2] != "two" || m[2].state[3] != "three" || len(m[2].state) != 2 {
+			t.Errorf("%v", m[2].state)
+		}
+	})
+}
+
+// TestTailEnds by an error of its caller, by its context, and where what is next was purged.
+func TestTailEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 2)
+		must(t, m[1].open())
+		never, wrong := make(chan struct{}), errors.New("wrong")
+		run := func(ctx context.Context, f func(journal.Index, []byte) error) error {
+			return m[1].store.Tail(ctx, 1, func() <-chan struct{} { return never }, func() bool { return false }, func() {}, f)
+		}
+		if err := run(context.Background(), func(journal.Index, []byte) error { return wrong }); err != wrong {
+			t.Errorf("%v", err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		if err := run(ctx, func(journal.Index, []byte) error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		for range 2 {
+			m[0].append("one")
+			must(t, m[0].barrier())
+		}
+		purge := func(below uint64) { must(t, m[0].client.Purge(context.Background(), m[0].store.Fence()+below)) }
+		for _, below := range []uint64{2, 3} { // after it has begun, and before
+			err := run(context.Background(), func(journal.Index, []byte) error {
+				purge(below)
+				return nil
+			})
+			if !errors.Is(err, replicated.ErrRebuild) {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+}
