@@ -94,7 +94,7 @@ func newTour(t *testing.T, page, text string) *pageTour {
 	p.threads = []string{"TRUNKLINE_THREADS_LISTEN_ADDR=" + host + ":3000", "TRUNKLINE_THREADS_LINES_ADDR=" + host + ":3001"}
 	if strings.Contains(text, "$ make ") { // it begins at the top of the repository, where nothing may be left
 		p.back = strings.NewReplacer(host, "127.0.0.1", root+"/t/", "/tmp/", p.dir+"/", "")
-		p.env = append(p.env, "BINARY="+p.dir+"/bin/trunkline", "HOST="+host, "TRUNKLINE_STORE_DIR="+p.dir+"/trunkline-data")
+		p.env = append(p.env, "BINARY="+p.dir+"/bin/trunkline", "DEMO_HOST="+host, "TRUNKLINE_STORE_DIR="+p.dir+"/trunkline-data")
 		for _, name := range []string{"GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "GOROOT"} {
 			if out, err := exec.Command("go", "env", name).Output(); err == nil {
 				p.env = append(p.env, name+"="+strings.TrimSpace(string(out)))
