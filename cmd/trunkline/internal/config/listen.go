@@ -171,16 +171,24 @@ func (a *Access) checkTLS() problems {
 	return nil
 }
 
+// KeyPair loads the server certificate and its key.
+func (a *Access) KeyPair() (tls.Certificate, error) {
+	cert, err := tls.LoadX509KeyPair(a.TLSCertFile, a.TLSKeyFile)
+	if err != nil {
+		return cert, fmt.Errorf("cannot load %s %s with %s %s: %w", a.Key("tls_cert_file"), a.TLSCertFile, a.Key("tls_key_file"), a.TLSKeyFile, err)
+	}
+	return cert, nil
+}
+
 // TLS loads the files and returns the server side of TLS 1.3, client certificates required when
 // tls_client_ca_file is set; nil without certificate settings.
 func (a *Access) TLS() (*tls.Config, error) {
 	if !a.hasTLS() {
 		return nil, nil
 	}
-	cert, err := tls.LoadX509KeyPair(a.TLSCertFile, a.TLSKeyFile)
+	cert, err := a.KeyPair()
 	if err != nil {
-		return nil, fmt.Errorf("cannot load %s %s with %s %s: %w",
-			a.Key("tls_cert_file"), a.TLSCertFile, a.Key("tls_key_file"), a.TLSKeyFile, err)
+		return nil, err
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}}
 	if a.TLSClientCAFile == "" {
@@ -202,13 +210,22 @@ func (a *Access) TLS() (*tls.Config, error) {
 // if it is.
 func (a *Access) CheckTimes(c *tls.Config, now time.Time) error {
 	leaf, err := x509.ParseCertificate(c.Certificates[0].Certificate[0])
-	switch {
-	case err != nil:
+	if err == nil {
+		err = CheckTimes(leaf, now)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot use %s %s: %w", a.Key("tls_cert_file"), a.TLSCertFile, err)
-	case now.After(leaf.NotAfter):
-		return fmt.Errorf("cannot use %s %s: the certificate expired at %s", a.Key("tls_cert_file"), a.TLSCertFile, leaf.NotAfter.UTC().Format(time.RFC3339))
-	case now.Before(leaf.NotBefore):
-		return fmt.Errorf("cannot use %s %s: the certificate is not valid before %s", a.Key("tls_cert_file"), a.TLSCertFile, leaf.NotBefore.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// CheckTimes returns why a certificate is not valid at now, nil if it is.
+func CheckTimes(cert *x509.Certificate, now time.Time) error {
+	switch {
+	case now.After(cert.NotAfter):
+		return fmt.Errorf("the certificate expired at %s", cert.NotAfter.UTC().Format(time.RFC3339))
+	case now.Before(cert.NotBefore):
+		return fmt.Errorf("the certificate is not valid before %s", cert.NotBefore.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
