@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/rounds"
 )
 
 // world is a cluster in which everything goes wrong that a seed decides.
@@ -237,14 +237,9 @@ func (w *world) end(seed uint64) {
 }
 
 // TestSimulation: whatever happens to three nodes, what was acknowledged is in the log, at its
-// index and once; nothing else is acknowledged. TRUNKLINE_SIM_SEEDS sets how many worlds there are.
+// index and once; nothing else is acknowledged.
 func TestSimulation(t *testing.T) {
-	seeds := uint64(300)
-	if s := os.Getenv("TRUNKLINE_SIM_SEEDS"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 32)
-		must(t, err)
-		seeds = n
-	}
+	seeds := uint64(rounds.Of(100, 1250))
 	var sum countingTrace
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {

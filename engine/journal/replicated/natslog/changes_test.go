@@ -12,6 +12,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated/natstest"
+	"trunkline/fuzz/rounds"
 )
 
 // ledger is what owners have acknowledged.
@@ -72,9 +73,6 @@ func (l *ledger) check(t *testing.T, state map[journal.Index]string) {
 // TestChanges: leaders step down and servers restart while owners append and lose the log to each
 // other. What was acknowledged is in the log, at its index and once.
 func TestChanges(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for elections")
-	}
 	c := natstest.New(t)
 	var conns []*nats.Conn
 	for i := range 3 {
@@ -84,7 +82,7 @@ func TestChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	l := &ledger{acked: make(map[journal.Index]string)}
 	var writers sync.WaitGroup
-	for round := range 12 {
+	for round := range rounds.Of(4, 12) {
 		log := c.Open(conns[round%3], "changes", 2*time.Second)
 		j, state := takeOver(t, c, func() (*journal.Log, map[journal.Index]string, error) { return claim(t, log, 5*time.Second) })
 		l.check(t, state)

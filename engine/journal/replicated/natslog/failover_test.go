@@ -11,6 +11,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natstest"
+	"trunkline/fuzz/rounds"
 )
 
 // TestFenceOnCluster: another node takes the log over while the owner appends, several blocks at a
@@ -22,7 +23,7 @@ func TestFenceOnCluster(t *testing.T) {
 	defer a.Close()
 	defer b.Close()
 	la, lb := c.Open(a, "fence", natstest.Patient), c.Open(b, "fence", natstest.Patient)
-	for round := range 5 {
+	for round := range rounds.Of(1, 5) {
 		old, _, err := claim(t, la, patient)
 		must(t, err)
 		acked := make(map[journal.Index]string)
