@@ -105,6 +105,7 @@ func (s *server) unrecoveredBy(err error) error {
 
 // abandon ends a server that does not own its journal any more. Nothing is answered.
 func (s *server) abandon() {
+	s.options.cluster.owns.Store(false) // the lease ends by itself: parts may answer until they are closed
 	s.ready.Hold(reasonDraining)
 	s.console.shutdown()
 	at, cancel := context.WithCancel(context.Background())
