@@ -14,6 +14,7 @@ func (l *Log) commit() {
 		l.commitPipelined(p, p.InFlight())
 		return
 	}
+	to := l.store.WriteBlock
 	for {
 		g, err := l.next()
 		if g == nil {
@@ -21,7 +22,7 @@ func (l *Log) commit() {
 			return
 		}
 		start := l.cfg.Now()
-		block, err := l.write(g, start, l.store.WriteBlock)
+		block, err := l.write(g, start, to)
 		if err != nil {
 			l.end(err)
 			return

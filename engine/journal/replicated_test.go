@@ -65,7 +65,7 @@ func TestReplicatedOnCluster(t *testing.T) {
 		p := replicatedOn(func() (node, error) {
 			nc.Close() // of the store before
 			nc = c.Connect(places % 3)
-			l := c.Open(nc, name)
+			l := c.Open(nc, name, natstest.Patient)
 			return node{l, l, nc.Close}, nil
 		})
 		p.Crowded = true

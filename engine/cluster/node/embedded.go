@@ -24,7 +24,7 @@ const (
 	maxPayload = 8 << 20
 	// catchupBytes may be under way to followers that catch up. The library's 64 MiB are for all
 	// groups of a server together.
-	catchupBytes = 256 << 20
+	catchupBytes = 128 << 20
 	// routePool: one connection between two nodes. More of them help with many accounts.
 	routePool = 1
 	// handshake is the time for the steps of a new route. The library's 2 s are few for a machine
@@ -99,9 +99,14 @@ func start(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err = cfg.secure(); err != nil {
 		return nil, err
 	}
-	if err = cfg.probe(ctx); err != nil {
+	if err = cfg.probe(ctx, ""); err != nil {
 		return nil, err
 	}
+	return cfg.begin()
+}
+
+// begin starts the server of a node that may be one.
+func (cfg Config) begin() (_ *Node, err error) {
 	e := &embedded{cfg: cfg, log: newServerLog(cfg.Logger)}
 	if e.dir, err = takeDirectory(cfg.Dir, identity{identityFormat, cfg.Cluster, cfg.Node, cfg.Partitions}); err != nil {
 		return nil, fmt.Errorf("cannot use directory %s: %w", cfg.Dir, err)
@@ -155,27 +160,24 @@ func (e *embedded) run() (_ *Node, err error) {
 	if !e.ready() {
 		return nil, errors.New(e.log.failure())
 	}
-	if e.system, err = e.connect(system); err != nil {
+	if e.system, err = e.connect("system", system); err != nil {
 		return nil, err
 	}
-	conn, err := e.connect(app)
-	if err == nil {
-		var n *Node
-		if n, err = open(conn, e); err == nil {
-			return n, nil
-		}
+	conn, err := e.connect("streams", app)
+	if err != nil {
+		e.system.Close()
+		return nil, err
 	}
-	e.system.Close()
-	return nil, err
+	return &Node{conn: conn, server: e}, nil
 }
 
 // connect connects inside the process, as the user with key.
-func (e *embedded) connect(key nkeys.KeyPair) (*nats.Conn, error) {
+func (e *embedded) connect(what string, key nkeys.KeyPair) (*nats.Conn, error) {
 	public, err := key.PublicKey()
 	if err != nil {
 		return nil, err
 	}
-	return nats.Connect("", append(policy(e.cfg.Node), nats.InProcessServer(e.server), nats.Nkey(public, key.Sign))...)
+	return nats.Connect("", append(policy(e.cfg.Node, what, e.cfg.Logger), nats.InProcessServer(e.server), nats.Nkey(public, key.Sign))...)
 }
 
 // ready waits until the server listens or has given up.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -42,6 +44,7 @@ type Servers struct {
 // external is the servers of an operator.
 type external struct {
 	cfg    Servers
+	conn   *nats.Conn
 	js     jetstream.JetStream
 	system *nats.Conn // nil without access
 
@@ -66,25 +69,24 @@ func connect(ctx context.Context, cfg Servers) (_ *Node, err error) {
 	if cfg.System == "" && !cfg.AcceptLazySync {
 		return nil, errUnseen
 	}
-	conn, err := cfg.dial(cfg.Credentials)
+	conn, err := cfg.dial("streams", cfg.Credentials)
 	if err != nil {
 		return nil, err
 	}
-	e := &external{cfg: cfg}
-	n, err := open(conn, e)
-	if err != nil {
-		return nil, err
+	e := &external{cfg: cfg, conn: conn}
+	n := &Node{conn: conn, server: e}
+	if e.js, err = jetstream.New(conn); err == nil {
+		err = e.check(ctx)
 	}
-	e.js = n.js
-	if err = e.check(ctx, conn); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
 	return n, nil
 }
 
-// dial connects to one of the servers.
-func (cfg *Servers) dial(credentials string) (*nats.Conn, error) {
-	opts := policy(cfg.Node)
+// dial connects to one of the servers. what is the name of the connection in the log.
+func (cfg *Servers) dial(what, credentials string) (*nats.Conn, error) {
+	opts := policy(cfg.Node, what, cfg.Logger)
 	if cfg.TLS != nil {
 		opts = append(opts, nats.Secure(cfg.TLS))
 	}
@@ -140,7 +142,8 @@ func identification(credentials string) (option nats.Option, plain bool, err err
 }
 
 // check returns why the journal cannot stand on the servers.
-func (e *external) check(ctx context.Context, conn *nats.Conn) error {
+func (e *external) check(ctx context.Context) error {
+	conn := e.conn
 	if v := conn.ConnectedServerVersion(); older(v) {
 		return fmt.Errorf("the server at %s has version %s, the oldest one that works is %s", conn.ConnectedUrlRedacted(), v, floor)
 	}
@@ -155,7 +158,7 @@ func (e *external) check(ctx context.Context, conn *nats.Conn) error {
 		return nil
 	}
 	var err error
-	if e.system, err = e.cfg.dial(e.cfg.System); err != nil {
+	if e.system, err = e.cfg.dial("system", e.cfg.System); err != nil {
 		return fmt.Errorf("cannot connect to their system account: %w", err)
 	}
 	seen, err := e.ask(ctx)
@@ -194,44 +197,37 @@ func (e *external) ask(ctx context.Context) (*streamServers, error) {
 
 func summarize(answers []serverState) *streamServers {
 	s := &streamServers{size: 1}
-	there := make(map[string]bool)
-	var meta []Peer
+	peers := make(map[string]Peer)
 	for _, a := range answers {
-		js := a.Data.JetStream
-		if js.Config == nil {
+		m := a.Data.JetStream.Meta
+		if m == nil {
 			continue
 		}
-		there[a.Server.Name] = true
-		if !js.Config.SyncAlways {
-			s.lazy = append(s.lazy, a.Server.Name)
+		s.size = max(s.size, m.Size)
+		if m.Leader != a.Server.Name { // the leader alone knows how far the others are
+			continue
+		}
+		s.leader = m.Leader
+		for _, r := range m.Replicas {
+			if r != nil && r.Name != "" {
+				peers[r.Name] = Peer{Node: r.Name, Lag: r.Lag}
+			}
+		}
+	}
+	for _, a := range answers {
+		name, config := a.Server.Name, a.Data.JetStream.Config
+		if config == nil {
+			continue
+		}
+		peers[name] = Peer{Node: name, Seen: true, Lag: peers[name].Lag}
+		if !config.SyncAlways {
+			s.lazy = append(s.lazy, name)
 		}
 		if older(a.Server.Version) {
-			s.old = append(s.old, a.Server.Name+" "+a.Server.Version)
-		}
-		if m := js.Meta; m != nil {
-			s.size = max(s.size, m.Size)
-			if m.Leader == a.Server.Name { // it alone knows how far the others are
-				s.leader, meta = m.Leader, nil
-				for _, r := range m.Replicas {
-					meta = append(meta, Peer{Node: r.Name, Lag: r.Lag})
-				}
-			}
+			s.old = append(s.old, name+" "+a.Server.Version)
 		}
 	}
-	for _, p := range meta {
-		if p.Node != "" && !there[p.Node] {
-			s.peers = append(s.peers, p)
-		}
-	}
-	for name := range there {
-		lag := uint64(0)
-		for _, p := range meta {
-			if p.Node == name {
-				lag = p.Lag
-			}
-		}
-		s.peers = append(s.peers, Peer{Node: name, Seen: true, Lag: lag})
-	}
+	s.peers = slices.Collect(maps.Values(peers))
 	return s
 }
 
@@ -283,6 +279,10 @@ func older(version string) bool { return semver.Compare("v"+version, "v"+floor) 
 func (e *external) health(ctx context.Context, h *Health) {
 	h.Cluster, h.Node = e.cfg.Cluster, e.cfg.Node
 	if !h.Connected {
+		h.Problem = "there is no connection to a server"
+		if err := e.conn.LastError(); err != nil {
+			h.Problem += ": " + err.Error()
+		}
 		return
 	}
 	if _, err := e.js.AccountInfo(ctx); err != nil { // the leader answers it

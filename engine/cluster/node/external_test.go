@@ -167,8 +167,11 @@ func TestServersOfAnOperator(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		h := n.Health(ctx)
-		return h, !h.Connected && !h.Quorum
+		return h, !h.Connected && !h.Quorum && strings.Contains(h.Problem, "no connection to a server")
 	})
+	if got := log.String(); !strings.Contains(got, "connection to the cluster is lost") || strings.Contains(got, "password") {
+		t.Error(got)
+	}
 }
 
 func TestServersThatDoNotSyncAreRefused(t *testing.T) {

@@ -2,11 +2,12 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Policy of the connection to a server. A request that a lost connection leaves open fails at once:
@@ -15,10 +16,9 @@ const (
 	reconnectWait   = 250 * time.Millisecond
 	pingInterval    = 5 * time.Second
 	pingsOut        = 2
-	connectTimeout  = 5 * time.Second
-	requestTimeout  = 5 * time.Second
+	connectTimeout  = 10 * time.Second
 	recentProblem   = 30 * time.Second // how long the latest error counts as the reason of a lack
-	pollWhileJoins  = 50 * time.Millisecond
+	pollWhileJoins  = 200 * time.Millisecond
 	noReconnectData = -1 // bytes of messages kept while there is no connection: none
 )
 
@@ -26,7 +26,6 @@ const (
 // goroutines.
 type Node struct {
 	conn   *nats.Conn
-	js     jetstream.JetStream
 	server membership
 }
 
@@ -34,15 +33,20 @@ type Node struct {
 type membership interface {
 	// health fills in what is known beside the connection.
 	health(ctx context.Context, h *Health)
-	// agree returns why the nodes that are seen cannot work together.
+	// agree returns why the nodes that are seen cannot work together, errNotAsked if some have not
+	// answered yet.
 	agree(ctx context.Context) error
 	// stop ends what the membership started, at the end of ctx without regard to others.
 	stop(ctx context.Context) error
 }
 
-// JetStream returns the streams of the cluster, over a connection that lives until Close.
-// Publishers set jetstream.WithRetryAttempts(0): the connection does not send again by itself.
-func (n *Node) JetStream() jetstream.JetStream { return n.js }
+// errNotAsked means that not all nodes that are seen have answered.
+var errNotAsked = errors.New("not all nodes that are seen have answered")
+
+// Conn returns the connection to the cluster: its streams and its bus. It lives until Close, and
+// connects again by itself, but sends nothing again: publishers to streams do not either
+// (jetstream.WithRetryAttempts(0)).
+func (n *Node) Conn() *nats.Conn { return n.conn }
 
 // AwaitQuorum returns once a majority of the nodes has elected a leader that this one follows, and
 // nil; or an error that describes what is missing when ctx ends, and at once if the nodes can never
@@ -53,7 +57,11 @@ func (n *Node) AwaitQuorum(ctx context.Context) error {
 	for {
 		h := n.Health(ctx)
 		if h.Quorum && h.Current {
-			return n.server.agree(ctx)
+			err := n.server.agree(ctx)
+			if !errors.Is(err, errNotAsked) {
+				return err
+			}
+			h.Problem = err.Error()
 		}
 		select {
 		case <-ctx.Done():
@@ -64,8 +72,9 @@ func (n *Node) AwaitQuorum(ctx context.Context) error {
 }
 
 // Close leaves the cluster: the connection ends, and a server of this process hands its leaderships
-// to others and stops, at the end of ctx without waiting for them. The journal is closed before. A
-// second Close does nothing.
+// to others and stops, at the end of ctx without regard to others. The journal is closed before. A
+// second Close does nothing. Close returns when the server has stopped, which takes some seconds
+// while it helps another node to catch up.
 func (n *Node) Close(ctx context.Context) error {
 	n.conn.Close()
 	if err := n.server.stop(ctx); err != nil {
@@ -74,21 +83,21 @@ func (n *Node) Close(ctx context.Context) error {
 	return nil
 }
 
-// open makes the handle of streams over conn, which it closes if there is an error.
-func open(conn *nats.Conn, m membership) (*Node, error) {
-	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(requestTimeout))
-	if err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return &Node{conn: conn, js: js, server: m}, nil
-}
-
-// policy returns the options that every connection has.
-func policy(name string) []nats.Option {
+// policy returns the options that every connection has. what is its name in the log.
+func policy(node, what string, log *slog.Logger) []nats.Option {
+	log = log.With("connection", what)
 	return []nats.Option{
-		nats.Name("trunkline " + name), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
+		nats.Name("trunkline " + node), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
 		nats.ReconnectBufSize(noReconnectData), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pingsOut),
 		nats.Timeout(connectTimeout),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // not by Close
+				log.Warn("the connection to the cluster is lost", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(c *nats.Conn) { log.Info("connected to the cluster again", "server", c.ConnectedServerName()) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			log.Warn("an error of the cluster's connection", "error", err)
+		}),
 	}
 }

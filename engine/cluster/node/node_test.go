@@ -15,13 +15,21 @@ import (
 
 var journal = jetstream.StreamConfig{Name: "JOURNAL", Subjects: []string{"journal.>"}, Replicas: 3, Storage: jetstream.FileStorage}
 
+func streams(n *Node) jetstream.JetStream {
+	js, err := jetstream.New(n.Conn())
+	if err != nil {
+		panic(err)
+	}
+	return js
+}
+
 // publish appends one message, again until it is acknowledged.
 func publish(t *testing.T, n *Node, text string) {
 	t.Helper()
 	until(t, "an acknowledgement of "+text, func() (error, bool) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		_, err := n.JetStream().Publish(ctx, "journal.x", []byte(text), jetstream.WithRetryAttempts(0), jetstream.WithMsgID(text))
+		_, err := streams(n).Publish(ctx, "journal.x", []byte(text), jetstream.WithRetryAttempts(0), jetstream.WithMsgID(text))
 		return err, err == nil
 	})
 }
@@ -32,7 +40,7 @@ func create(t *testing.T, n *Node) {
 	until(t, "a stream", func() (error, bool) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		_, err := n.JetStream().CreateOrUpdateStream(ctx, journal)
+		_, err := streams(n).CreateOrUpdateStream(ctx, journal)
 		return err, err == nil
 	})
 }
@@ -43,7 +51,7 @@ func messages(t *testing.T, n *Node) uint64 {
 	return until(t, "the stream", func() (uint64, bool) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		s, err := n.JetStream().Stream(ctx, journal.Name)
+		s, err := streams(n).Stream(ctx, journal.Name)
 		if err != nil {
 			return 0, false
 		}
@@ -63,11 +71,11 @@ func TestThreeNodes(t *testing.T) {
 			t.Errorf("node %s sees %d messages, want 3", id, got)
 		}
 		h := r.until(id, "all peers seen", func(h Health) bool { return h.Current && h.Peers[0].Seen && h.Peers[1].Seen })
-		if !h.Connected || !h.Quorum || !h.Current || h.Leader == "" || h.Cluster != "prod" || h.Node != id || h.Problem != "" || len(h.Peers) != 2 {
+		if !h.Connected || !h.Quorum || !h.Current || h.Leader == "" || h.Cluster != "prod" || h.Node != id || h.Problem != "" || len(h.Peers) != 2 || h.StoreBytes == 0 || h.StoreLimit <= h.StoreBytes {
 			t.Errorf("%+v", h)
 		}
-		if n.JetStream().Conn().MaxPayload() != maxPayload {
-			t.Errorf("messages of %d bytes", n.JetStream().Conn().MaxPayload())
+		if n.Conn().MaxPayload() != maxPayload {
+			t.Errorf("messages of %d bytes", n.Conn().MaxPayload())
 		}
 	}
 	leaders := make(map[string]bool)
@@ -134,7 +142,7 @@ func TestOneNodeAloneHasNoQuorum(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if _, err := r.open["a"].JetStream().CreateStream(ctx, journal); err == nil {
+	if _, err := streams(r.open["a"]).CreateStream(ctx, journal); err == nil {
 		t.Error("a stream was made without a quorum")
 	}
 	r.start("b", "c")
@@ -355,5 +363,88 @@ func TestHealthSorts(t *testing.T) {
 	h := r.open["b"].Health(t.Context())
 	if len(h.Peers) != 2 || h.Peers[0].Node != "a" || h.Peers[1].Node != "c" {
 		t.Errorf("%+v", h.Peers)
+	}
+}
+
+// TestAServerThatGaveUpItsDisk: a full disk has the library stop its streams and go on without.
+func TestAServerThatGaveUpItsDisk(t *testing.T) {
+	t.Parallel()
+	r := cluster(t, nil)
+	s := r.open["c"].server.(*embedded).server
+	if err := s.ShutdownJetStream(); err != nil {
+		t.Fatal(err)
+	}
+	h := r.open["c"].Health(t.Context())
+	if h.Connected || h.Quorum || h.Current || h.Problem == "" {
+		t.Errorf("%+v", h)
+	}
+	r.until("a", "a quorum of the others", func(h Health) bool { return h.Quorum && h.Leader != "c" })
+	r.stop("c")
+	r.start("c")
+	r.join("c")
+}
+
+func TestAFullNode(t *testing.T) {
+	f := func(bytes, limit uint64, want bool) {
+		t.Helper()
+		h := Health{StoreBytes: bytes, StoreLimit: limit}
+		if h.full() != want {
+			t.Errorf("%d of %d bytes: %v", bytes, limit, !want)
+		}
+	}
+	f(1, 0, false)
+	f(7, 7, false)
+	f(8, 7, true)
+}
+
+// TestANodeIsAdded: the others learn of it before they have it in their lists.
+func TestANodeIsAdded(t *testing.T) {
+	t.Parallel()
+	r := cluster(t, nil)
+	r.dirs["d"] = t.TempDir()
+	r.routes = append(slices.Clone(r.routes), Route{"d", reserve(t)})
+	r.start("d")
+	r.join("d")
+	for _, id := range []string{"a", "b", "c"} {
+		r.until(id, "d seen", func(h Health) bool { return h.Quorum && len(h.Peers) == 3 && h.Peers[2].Node == "d" && h.Peers[2].Seen })
+	}
+}
+
+// TestTwoNodesWithOneIDThatStartAtATime find each other when they join.
+func TestTwoNodesWithOneIDThatStartAtATime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	twin := r.config("b")
+	twin.Node = "a"
+	if err := twin.secure(); err != nil {
+		t.Fatal(err)
+	}
+	r.start("c")
+	second, err := twin.begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := second.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	first, err := func() (*Node, error) {
+		c := r.config("a")
+		if err := c.secure(); err != nil {
+			return nil, err
+		}
+		return c.begin()
+	}()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.open["a"] = first
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for _, n := range []*Node{first, second, r.open["c"]} {
+		if err := n.AwaitQuorum(ctx); err == nil {
+			t.Error("two nodes with one id are in a cluster")
+		}
 	}
 }

@@ -21,6 +21,7 @@ const (
 
 // greeting is the part of the first line of a server (INFO) that names it.
 type greeting struct {
+	ID      string `json:"server_id"` // of one start
 	Node    string `json:"server_name"`
 	Cluster string `json:"cluster"`
 }
@@ -40,6 +41,11 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	if err := cfg.secure(); err != nil {
 		return nil, err
 	}
+	return cfg.ask(ctx, ""), nil
+}
+
+// ask is Probe for a node whose server has the id own, "" before it has one.
+func (cfg *Config) ask(ctx context.Context, own string) []Answer {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	answers := make([]Answer, len(cfg.Routes))
@@ -49,30 +55,31 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 			g, err := greet(ctx, r.Addr, cfg.TLS)
 			answers[i] = Answer{Route: r, Unreachable: err}
 			if err == nil {
-				answers[i].Refused = cfg.accepts(r, g)
+				answers[i].Refused = cfg.accepts(r, g, own)
 			}
 		})
 	}
 	wg.Wait()
-	return answers, nil
+	return answers
 }
 
-// probe returns why this node must not start.
-func (cfg *Config) probe(ctx context.Context) error {
-	answers, err := Probe(ctx, *cfg)
-	for _, a := range answers {
+// probe returns why this node must not be one.
+func (cfg *Config) probe(ctx context.Context, own string) (err error) {
+	for _, a := range cfg.ask(ctx, own) {
 		err = errors.Join(err, a.Refused)
 	}
 	return err
 }
 
 // accepts returns why this node cannot be in a cluster in which g answers at the address of r.
-func (cfg *Config) accepts(r Route, g greeting) error {
+func (cfg *Config) accepts(r Route, g greeting, own string) error {
 	switch {
+	case g.ID == own && own != "":
+		return nil
 	case g.Cluster != cfg.Cluster:
 		return fmt.Errorf("the node at %s is one of cluster %q", r.Addr, g.Cluster)
 	case g.Node == cfg.Node:
-		return fmt.Errorf("a node %q answers at %s already: two nodes with one id would vote twice", g.Node, r.Addr)
+		return fmt.Errorf("a node %q answers at %s: two nodes with one id would vote twice", g.Node, r.Addr)
 	case g.Node != r.Node:
 		return fmt.Errorf("the node at %s is %q, not %q as in the list of routes", r.Addr, g.Node, r.Node)
 	}

@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -143,4 +144,42 @@ func TestMemoryAndStartOfANode(t *testing.T) {
 			t.Error("no figures")
 		}
 	}
+}
+
+// signal sends one to a process.
+func (c *child) signal(sig syscall.Signal) {
+	c.t.Helper()
+	if err := c.cmd.Process.Signal(sig); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// TestPausedProcesses: connections to a process that stands still stay open.
+func TestPausedProcesses(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.nodes["a"].askUntil("create")
+	leader := f.nodes["a"].sees("a leader", func(h Health) bool { return h.Leader != "" }).Leader
+	first, rest := f.nodes[leader], f.others(leader)
+	for _, c := range rest {
+		c.signal(syscall.SIGSTOP)
+	}
+	h := first.sees("silence", func(h Health) bool { return !h.Quorum })
+	if h.Current || len(h.missing()) != 2 || !strings.Contains(h.Problem, "no majority of the nodes is seen") {
+		t.Errorf("%+v", h)
+	}
+	for _, c := range rest {
+		c.signal(syscall.SIGCONT)
+	}
+	for _, c := range f.nodes {
+		c.askUntil("join")
+	}
+	leader = rest[0].sees("a leader", func(h Health) bool { return h.Leader != "" }).Leader
+	first, rest = f.nodes[leader], f.others(leader)
+	first.signal(syscall.SIGSTOP)
+	rest[0].sees("another leader", func(h Health) bool { return h.Quorum && h.Leader != leader })
+	rest[0].askUntil("publish 1")
+	first.signal(syscall.SIGCONT)
+	first.sees("the new leader", func(h Health) bool { return h.Quorum && h.Current && h.Leader != leader })
+	first.askUntil("publish 2")
 }

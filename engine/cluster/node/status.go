@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -30,6 +31,12 @@ type Health struct {
 	// yet to apply.
 	Current bool   `json:"current"`
 	Lag     uint64 `json:"lag"`
+	// StoreBytes is what this node's copy of the streams takes of its disk, StoreLimit how much it may
+	// take: three quarters of what there was when the node started. Beyond it the node leads and stores
+	// nothing until streams are shorter or it starts on a larger disk. Both are 0 where servers of an
+	// operator have the streams.
+	StoreBytes uint64 `json:"store_bytes"`
+	StoreLimit uint64 `json:"store_limit"`
 	// Peers are the other nodes, in the order of their ids. A node that uses servers of an operator
 	// sees those as its peers, if it may ask them.
 	Peers []Peer `json:"peers"`
@@ -65,15 +72,17 @@ func (h *Health) lack() string {
 	return cmp.Or(h.Problem, "no leader is elected")
 }
 
-// missing lists the peers that are not seen.
-func (h *Health) missing() string {
-	var out []string
+// full reports whether the server stores nothing more.
+func (h *Health) full() bool { return h.StoreLimit > 0 && h.StoreBytes > h.StoreLimit }
+
+// missing returns the ids of the peers that are not seen.
+func (h *Health) missing() (ids []string) {
 	for _, p := range h.Peers {
 		if !p.Seen {
-			out = append(out, p.Node)
+			ids = append(ids, p.Node)
 		}
 	}
-	return strings.Join(out, ", ")
+	return ids
 }
 
 // health implements membership.
@@ -90,49 +99,75 @@ func (e *embedded) health(_ context.Context, h *Health) {
 		h.Problem = cmp.Or(e.log.failure(), e.log.latest(recentProblem), "the server has stopped")
 		return
 	}
+	if streams, err := e.server.Jsz(nil); err == nil {
+		h.StoreBytes, h.StoreLimit = streams.Store, uint64(max(0, streams.Config.MaxStore))
+	}
 	g, ok := e.group()
 	if !ok {
 		h.Problem = "the server has not begun yet"
 		return
 	}
-	alive := len(seen) + 1
-	e.fromGroup(h, &g, alive)
+	for _, p := range g.Peers { // those of newer lists of routes too
+		if p.Name != "" && !slices.ContainsFunc(h.Peers, func(other Peer) bool { return other.Node == p.Name }) {
+			h.Peers = append(h.Peers, Peer{Node: p.Name, Seen: seen[p.Name]})
+		}
+	}
+	e.fromGroup(h, &g, len(seen)+1)
 	missing := h.missing()
 	var why []string
 	switch {
 	case h.Quorum:
-	case alive < g.QuorumNeeded:
-		why = append(why, fmt.Sprintf("no majority of the nodes is seen (not %s)", missing))
-	case g.PIndex == 0 && missing != "":
-		why = append(why, fmt.Sprintf("a new cluster begins when all of its nodes are there (not %s)", missing))
+	case len(h.Peers)+1-len(missing) < g.QuorumNeeded:
+		why = append(why, fmt.Sprintf("no majority of the nodes is seen (not %s)", strings.Join(missing, ", ")))
+	case g.PIndex == 0 && len(missing) > 0:
+		why = append(why, fmt.Sprintf("a new cluster begins when all of its nodes are there (not %s)", strings.Join(missing, ", ")))
 	default:
 		why = append(why, "no leader is elected")
 	}
-	if latest := e.log.latest(recentProblem); latest != "" && missing != "" {
+	if h.full() {
+		why = append(why, fmt.Sprintf("this node stores nothing more: %d bytes of at most %d", h.StoreBytes, h.StoreLimit))
+	}
+	if latest := e.log.latest(recentProblem); latest != "" && len(missing) > 0 {
 		why = append(why, latest)
 	}
 	h.Problem = strings.Join(why, "; ")
 }
 
 // fromGroup takes what the group of all nodes knows. alive is how many nodes are seen, with this
-// one.
+// one. A leader counts those alone that it hears, for a connection outlives what is behind it.
 func (e *embedded) fromGroup(h *Health, g *server.RaftzGroup, alive int) {
 	h.Leader = g.Peers[g.Leader].Name
 	if g.Leader == g.ID {
 		h.Leader = e.cfg.Node
-		for i, p := range h.Peers {
-			for _, known := range g.Peers {
-				if known.Name == p.Node && g.Committed > known.LastReplicatedIndex {
-					h.Peers[i].Lag = g.Committed - known.LastReplicatedIndex
-				}
+		alive = 1
+		for i := range h.Peers {
+			if p := &h.Peers[i]; e.hears(g, p) {
+				alive++
 			}
 		}
 	}
-	h.Quorum = g.Leader != "" && alive >= g.QuorumNeeded
+	h.Quorum = h.Leader != "" && alive >= g.QuorumNeeded
 	if g.Committed > g.Applied {
 		h.Lag = g.Committed - g.Applied
 	}
 	h.Current = h.Quorum && h.Lag == 0 && e.server.JetStreamIsCurrent()
+}
+
+// hears completes p with what the leader of the group knows about it, and reports whether p has
+// answered within the longest time to an election.
+func (e *embedded) hears(g *server.RaftzGroup, p *Peer) bool {
+	for _, known := range g.Peers {
+		if known.Name != p.Node {
+			continue
+		}
+		if g.Committed > known.LastReplicatedIndex {
+			p.Lag = g.Committed - known.LastReplicatedIndex
+		}
+		silence, err := time.ParseDuration(known.LastSeen)
+		p.Seen = p.Seen && err == nil && silence <= longestElection(e.cfg.ElectionTimeout)
+		return p.Seen
+	}
+	return false
 }
 
 // group returns the state of the group of all nodes.
@@ -159,13 +194,23 @@ func (e *embedded) seen() map[string]bool {
 }
 
 // agree implements membership: nodes with other timers or another number of partitions cannot work
-// together.
+// together, nor can two with one id, which do not find each other before if they start at a time.
 func (e *embedded) agree(ctx context.Context) error {
-	servers, err := askServers(ctx, e.system, len(e.seen())+1)
+	if err := e.cfg.probe(ctx, e.server.ID()); err != nil {
+		return err
+	}
+	expect := len(e.seen()) + 1
+	servers, err := askServers(ctx, e.system, expect)
 	if err != nil {
 		return fmt.Errorf("cannot ask the other nodes: %w", err)
 	}
-	return e.cfg.agrees(servers)
+	if err := e.cfg.agrees(servers); err != nil {
+		return err
+	}
+	if len(servers) < expect {
+		return errNotAsked
+	}
+	return nil
 }
 
 // agrees compares what must be the same on all nodes.

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -34,6 +35,12 @@ var lostQuorumCheck time.Duration
 // libraryTimeout is minElectionTimeout as the library has it.
 const libraryTimeout = 4 * time.Second
 
+// longestElection returns the longest time after which a follower that hears no leader asks for
+// votes, from the shortest.
+func longestElection(shortest time.Duration) time.Duration {
+	return cmp.Or(shortest, libraryTimeout) * 9 / 4
+}
+
 // timers counts the servers of this process that run with the timers in force: those of the whole
 // process, which no lock of the library guards. They change while none runs.
 var timers struct {
@@ -44,16 +51,14 @@ var timers struct {
 // holdTimers sets the timers for one more server, until releaseTimers. base is the shortest time to
 // an election, 0 the library's.
 func holdTimers(base time.Duration) error {
-	if base == 0 {
-		base = libraryTimeout
-	}
+	base = cmp.Or(base, libraryTimeout)
 	timers.Lock()
 	defer timers.Unlock()
 	if base != minElectionTimeout {
 		if timers.running > 0 {
 			return fmt.Errorf("cannot elect after %v: a server of this process does after %v", base, minElectionTimeout)
 		}
-		minElectionTimeout, maxElectionTimeout = base, base*9/4
+		minElectionTimeout, maxElectionTimeout = base, longestElection(base)
 		minCampaignTimeout, maxCampaignTimeout = base/40, base/5
 		hbInterval = base / 4
 		lostQuorumInterval, lostQuorumCheck = base*10/4, base*10/4

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
@@ -202,7 +203,7 @@ func TestWhoAnswersAtARoute(t *testing.T) {
 			}
 		})
 		cfg := &Config{Cluster: "prod", Node: "a", Routes: []Route{{"a", "127.0.0.1:1"}, {"b", at}}}
-		err := cfg.probe(t.Context())
+		err := cfg.probe(t.Context(), "S1")
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", greeting, err, want)
 		}
@@ -211,6 +212,8 @@ func TestWhoAnswersAtARoute(t *testing.T) {
 	f(`INFO {"server_name":"a","cluster":"prod"}`+"\r\n", `a node "a" answers at`)
 	f(`INFO {"server_name":"c","cluster":"prod"}`+"\r\n", `is "c", not "b"`)
 	f(`INFO {"server_name":"b","cluster":"test"}`+"\r\n", `cluster "test"`)
+	f(`INFO {"server_id":"S1","server_name":"a","cluster":"prod"}`+"\r\n", "") // itself
+	f(`INFO {"server_id":"S2","server_name":"a","cluster":"prod"}`+"\r\n", `a node "a" answers at`)
 	f("", "")
 	f("SSH-2.0\r\n", "")
 	f("INFO {", "")
@@ -309,4 +312,45 @@ func TestVersions(t *testing.T) {
 	f("2.9.0", true)
 	f("", true)
 	f("two", true)
+}
+
+func FuzzIdentity(f *testing.F) {
+	f.Add([]byte(`{"format":1,"cluster":"prod","node":"a","partitions":2}`))
+	f.Add([]byte(`{"format":1,"cluster":"prod"`))
+	f.Add([]byte("null"))
+	want := identity{identityFormat, "prod", "a", 2}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := t.TempDir()
+		for name, what := range map[string][]byte{identityFile: text, storeDir: nil} {
+			if err := os.WriteFile(filepath.Join(dir, name), what, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file, err := takeDirectory(dir, want)
+		if err != nil {
+			return
+		}
+		_ = file.Close()
+		var has identity
+		if err := json.Unmarshal(text, &has); err != nil || has != want {
+			t.Errorf("%q was taken for that of this node", text)
+		}
+	})
+}
+
+// FuzzAnswersOfServers: servers of an operator may be of any version.
+func FuzzAnswersOfServers(f *testing.F) {
+	f.Add([]byte(`{"server":{"name":"n1","ver":"2.15.2"},"data":{"jetstream":{"config":{"sync_always":true},"meta":{"leader":"n1","cluster_size":3,"replicas":[{"name":"n2","lag":1}]}}}}`))
+	f.Add([]byte(`{"server":{"name":"n1"},"data":{"jetstream":{"config":{},"meta":{"leader":"n1","replicas":[null]}}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var a serverState
+		if json.Unmarshal(text, &a) != nil {
+			return
+		}
+		s := summarize([]serverState{a, a})
+		e := &external{cfg: Servers{Replicas: 1, Logger: slog.New(slog.DiscardHandler)}}
+		if js := a.Data.JetStream.Config; e.accept(s) == nil && (js == nil || !js.SyncAlways) {
+			t.Errorf("%s was accepted", text)
+		}
+	})
 }

@@ -23,6 +23,8 @@ const (
 	// fenceMarks go before a first append. One message that is no block may be on its way beside
 	// the blocks, so that a first append takes one sequence more than what an owner has named.
 	fenceMarks = maxInFlight + 1
+	// maxParts bounds the messages of one block: servers store no more at once.
+	maxParts = 900
 	// askAgainAfter is how long the stream is left alone when it gives no answer at once.
 	askAgainAfter = 20 * time.Millisecond
 )

@@ -188,17 +188,18 @@ func (s *Store) change(first journal.Index, cuts bool, change func(r *roster, af
 	s.aside <- struct{}{}
 	defer func() { <-s.aside }()
 	var next roster
-	f, err := s.send(func(after uint64) (Message, error) {
+	f, err := s.send(func(a *Append) error {
 		s.seen.Lock()
 		next = roster{last: s.seen.last, cuts: slices.Clone(s.seen.cuts), snaps: slices.Clone(s.seen.snaps)}
 		s.seen.Unlock()
-		if err := change(&next, after); err != nil {
-			return Message{}, err
+		if err := change(&next, a.After); err != nil {
+			return err
 		}
 		if !cuts {
 			first = s.lastFirst
 		}
-		return Message{Kind: KindControl, First: first, Data: next.encode()}, nil
+		a.Message = Message{Kind: KindControl, First: first, Data: next.encode()}
+		return nil
 	})
 	if err == nil {
 		err = s.settle(f)
@@ -206,7 +207,7 @@ func (s *Store) change(first journal.Index, cuts bool, change func(r *roster, af
 	if err != nil {
 		return err
 	}
-	next.at = f.seq()
+	next.at = f.a.Last()
 	s.seen.Lock()
 	defer s.seen.Unlock()
 	s.seen.roster = next

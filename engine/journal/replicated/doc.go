@@ -29,8 +29,9 @@
 //	block     a block of the Log, as it is; beside it the index of its first record
 //	control   the snapshots that count, and the cuts
 //	mark      nothing; it takes a sequence, or proves that the owner still is one (Barrier)
+//	part      more of a block that is too long for one message; they are stored together
 //
-// Beside a control or a mark stands the first index of the last block before it. A control holds
+// Beside all but a block stands the first index of the last block before it. A control holds
 // all that is still true of those before it, so only the last one counts. Integers are
 // little-endian:
 //

@@ -23,17 +23,22 @@ func (s *Store) Follow(ctx context.Context, partition uint32, mode journal.Mode,
 		return err
 	}
 	chain := journal.NewChain(partition, mode, after)
+	var whole joiner
 	return s.read(ctx, at, Forever, func(m *Message) error {
 		switch {
 		case m.Kind == KindControl:
 			return s.followControl(m, max(chain.Last(), after))
-		case m.Kind != KindBlock || hidden(cuts, m):
+		case !carries(m) || hidden(cuts, m):
 			return nil
+		}
+		block, err := whole.next(m)
+		if block == nil || err != nil {
+			return err
 		}
 		if at > 1 && chain.Last() < after && m.First > after {
 			return fmt.Errorf("%w: the log begins at index %d", ErrRebuild, m.First)
 		}
-		b, err := chain.Next(m.First, m.Data)
+		b, err := chain.Next(m.First, block)
 		if err != nil || b.Last <= after {
 			return err
 		}

@@ -99,13 +99,21 @@ func (s *Store) Blocks(from journal.Index, f func(first journal.Index, block []b
 	if err != nil || at > end {
 		return err
 	}
+	var whole joiner
 	return s.read(s.ctx, at, end, func(m *Message) error {
-		if m.Kind != KindBlock || hidden(cuts, m) {
+		if !carries(m) || hidden(cuts, m) {
 			return nil
 		}
-		return f(m.First, m.Data)
+		block, err := whole.next(m)
+		if block == nil || err != nil {
+			return err
+		}
+		return f(m.First, block)
 	})
 }
+
+// carries reports whether a message is a block or a part of one.
+func carries(m *Message) bool { return m.Kind == KindBlock || m.Kind == KindPart }
 
 // hidden reports whether a block was cut.
 func hidden(cuts []cut, m *Message) bool {

@@ -17,47 +17,38 @@ type sent struct {
 }
 
 // send sends a message behind all that were sent. fill makes it for the sequence before it. The
-// first message of a Store takes the log over, and is settled before send returns.
-func (s *Store) send(fill func(after uint64) (Message, error)) (*sent, error) {
+// first message of a Store, which takes the log over, and one in parts are settled before send
+// returns: nothing may be sent behind them before.
+func (s *Store) send(fill func(a *Append) error) (*sent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.err(); err != nil {
 		return nil, err
 	}
 	f := &sent{a: Append{After: s.next}, began: s.cfg.Elapsed(), early: s.stored.Load() != s.next}
-	if s.fence.Load() == 0 {
+	fence := s.fence.Load()
+	if fence == 0 {
 		f.a.Marks, f.a.ID = fenceMarks, "claim."+s.nonce
 	} else {
 		s.number++
-		f.a.ID = fmt.Sprintf("%d.%d", s.fence.Load(), s.number)
+		f.a.ID = fmt.Sprintf("%d.%d", fence, s.number)
 	}
-	var err error
-	if f.a.Message, err = fill(s.next); err != nil {
+	if err := fill(&f.a); err != nil {
 		return nil, err
 	}
 	f.a.MarksFirst = min(s.lastFirst, f.a.First) // of a cut, its own: blocks before it do not count
 	f.wait = s.cfg.Stream.Append(&f.a)
-	s.flying = append(s.flying, f)
-	s.next = f.seq()
+	s.next = f.a.Last()
 	s.lastFirst = f.a.First
-	if s.fence.Load() == 0 {
-		return f, s.takeOver(f)
+	if fence != 0 && f.a.Parts == 0 {
+		s.flying = append(s.flying, f)
+		return f, nil
 	}
-	return f, nil
-}
-
-// takeOver settles a first message. The caller holds mu, so nothing else is sent meanwhile.
-func (s *Store) takeOver(f *sent) error {
-	s.flying = s.flying[:0]
-	if s.land(f); f.err != nil {
-		return f.err
+	if s.land(f); f.err == nil && fence == 0 {
+		s.fence.Store(f.a.Last())
 	}
-	s.fence.Store(f.seq())
-	return nil
+	return f, f.err
 }
-
-// seq returns the sequence that the message has where it is stored.
-func (f *sent) seq() uint64 { return f.a.After + uint64(f.a.Marks) + 1 }
 
 // settle returns when the outcome of a message is known, and of all before it: nil where all of
 // them are stored.
@@ -74,6 +65,23 @@ func (s *Store) settle(f *sent) error {
 	return f.err
 }
 
+// settleAll settles everything that was sent.
+func (s *Store) settleAll() {
+	s.settling <- struct{}{}
+	defer func() { <-s.settling }()
+	for {
+		s.mu.Lock()
+		if len(s.flying) == 0 {
+			s.mu.Unlock()
+			return
+		}
+		oldest := s.flying[0]
+		s.flying = s.flying[1:]
+		s.mu.Unlock()
+		s.land(oldest)
+	}
+}
+
 // land waits for the outcome of the oldest message. One that fails fails all after it: whatever the
 // stream answers for them, they are not acknowledged. It runs for one message at a time.
 func (s *Store) land(f *sent) {
@@ -87,7 +95,7 @@ func (s *Store) land(f *sent) {
 		return
 	}
 	s.confirmed.Store(int64(f.began))
-	s.stored.Store(f.seq())
+	s.stored.Store(f.a.Last())
 }
 
 // outcome waits until it is known whether a message is stored, and sends it again as long as the
@@ -98,20 +106,18 @@ func (s *Store) outcome(f *sent) error {
 	for {
 		o := f.wait()
 		switch {
-		case o.Err == nil && o.Seq == f.seq():
+		case o.Err == nil && o.Seq == f.a.Last():
 			return nil
 		case o.Err == nil:
-			return fmt.Errorf("%w: %w: a message is at %d instead of %d", ErrNotOwner, ErrUnknown, o.Seq, f.seq())
+			return fmt.Errorf("%w: %w: a message is at %d instead of %d", ErrNotOwner, ErrUnknown, o.Seq, f.a.Last())
 		case errors.Is(o.Err, ErrNotStored) && f.early:
 		case errors.Is(o.Err, ErrNotStored) && !unknown:
 			return fmt.Errorf("%w: %w", ErrNotOwner, o.Err)
 		case errors.Is(o.Err, ErrNotStored), !s.leased(f), !s.pause():
 			return fmt.Errorf("%w: %w: %w", ErrNotOwner, ErrUnknown, o.Err)
 		default:
-			if !unknown {
-				s.log.Warn("journal asks again for a message without an answer", "sequence", f.seq(), "err", o.Err)
-			}
 			unknown = true
+			s.log.Warn("journal asks again for a message without an answer", "sequence", f.a.Last(), "err", o.Err)
 		}
 		f.early = false
 		f.wait = s.cfg.Stream.Append(&f.a)

@@ -60,6 +60,7 @@ type standby struct {
 // simulate runs a world and checks it at its end. seed is the chance of its networks and disks.
 func simulate(t failer, seed uint64, rng dice, steps int, trace io.Writer) {
 	log := memstream.New()
+	log.SetMaxData([]int{0, 250, 60}[rng.IntN(3)]) // of blocks of up to 512 bytes
 	w := &world{t: t, rng: rng, log: log, trace: trace,
 		acked: map[journal.Index]string{}, fence: map[uint64]bool{}, epoch: map[uint64]bool{}}
 	for i := range uint64(3) {

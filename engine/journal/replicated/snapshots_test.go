@@ -226,3 +226,21 @@ func TestStreamMadeAnew(t *testing.T) {
 		b.die()
 	})
 }
+
+// TestPurgeKeepsControl: however much is dropped, what snapshots count stays known.
+func TestPurgeKeepsControl(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 2)
+		s := m[0].store
+		w, err := s.BeginSnapshot(1)
+		must(t, errors.Join(err, w.Commit([]byte("meta"))))
+		for i := range journal.Index(10) {
+			must(t, s.WriteBlock(2+i, []byte("x")))
+		}
+		must(t, s.DropBlocks(^journal.Index(0)))
+		must(t, m[1].open())
+		if list, err := m[1].store.ListSnapshots(); err != nil || len(list) != 1 {
+			t.Errorf("%d snapshots are known: %v", len(list), err)
+		}
+	})
+}

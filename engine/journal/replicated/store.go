@@ -27,6 +27,7 @@ type Store struct {
 	number    uint64     // of the last message that was sent
 	flying    []*sent    // not settled, oldest first
 	lastFirst journal.Index
+	maxData   int // of one message; 0: as long as any
 
 	stored    atomic.Uint64
 	fence     atomic.Uint64
@@ -96,7 +97,7 @@ func (s *Store) Refresh(ctx context.Context) error {
 	if s.fence.Load() != 0 {
 		return errors.New("cannot look at the stream again: this node has appended to it")
 	}
-	s.next, s.lastFirst = st.Last, first
+	s.next, s.lastFirst, s.maxData = st.Last, first, st.MaxData
 	s.stored.Store(st.Last)
 	return nil
 }
@@ -123,16 +124,30 @@ func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 	return s.AwaitBlock()
 }
 
-// BeginBlock implements journal.Pipelined.
+// BeginBlock implements journal.Pipelined. A block that is too long for one message is stored when
+// it returns. It is alone on its way, as an owner may not name sequences that a new one could
+// reach.
 func (s *Store) BeginBlock(first journal.Index, block []byte) error {
-	f, err := s.send(func(uint64) (Message, error) {
+	s.mu.Lock()
+	parts := split(block, s.maxData)
+	s.mu.Unlock()
+	if len(parts) > 1 {
+		s.aside <- struct{}{}
+		defer func() { <-s.aside }()
+		s.settleAll()
+	}
+	f, err := s.send(func(a *Append) error {
 		switch {
+		case len(parts) > maxParts:
+			return fmt.Errorf("cannot write block at %d: its %d bytes take more than %d messages", first, len(block), maxParts)
 		case len(s.begun) == cap(s.begun):
-			return Message{}, fmt.Errorf("cannot write block at %d: %d are on their way", first, len(s.begun))
+			return fmt.Errorf("cannot write block at %d: %d are on their way", first, len(s.begun))
 		case first <= s.lastFirst:
-			return Message{}, fmt.Errorf("cannot write block at %d: the last one is at %d", first, s.lastFirst)
+			return fmt.Errorf("cannot write block at %d: the last one is at %d", first, s.lastFirst)
 		}
-		return Message{Kind: KindBlock, First: first, Data: block}, nil
+		a.Message = Message{Kind: KindBlock, First: first, Data: parts[0], Parts: len(parts) - 1}
+		a.Rest = parts[1:]
+		return nil
 	})
 	if err == nil {
 		s.begun <- f
@@ -163,7 +178,10 @@ func (s *Store) Barrier(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	f, err := s.send(func(uint64) (Message, error) { return Message{Kind: KindMark, First: s.lastFirst}, nil })
+	f, err := s.send(func(a *Append) error {
+		a.Message = Message{Kind: KindMark, First: s.lastFirst}
+		return nil
+	})
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,8 @@ const (
 	KindControl
 	// KindMark is empty.
 	KindMark
+	// KindPart goes on with the block before it.
+	KindPart
 )
 
 // Message is one message of a stream.
@@ -30,27 +32,34 @@ type Message struct {
 	// First is the index of the first record of a block; in other kinds that of the last block
 	// before.
 	First journal.Index
+	// Parts is how many parts follow on a block that is too long for one message.
+	Parts int
 	// Data is lent until the function that gets it returns.
 	Data []byte
 }
 
-// Append is a message to be stored. Seq of the message has no meaning.
+// Append is what is to be stored: some marks, a message, and its parts, in this order, all of them
+// or nothing. Seq of the message has no meaning.
 type Append struct {
 	Message
 	// After is the sequence that the stream must end at.
 	After uint64
-	// Marks is how many marks are stored before the message, together with it or not at all, and
-	// MarksFirst is their First.
+	// Marks is how many marks go before, and MarksFirst is their First.
 	Marks      int
 	MarksFirst journal.Index
-	// ID names the message: one that is sent twice within the memory of the stream is stored once,
-	// with its marks, and the answer is the same.
+	// Rest is the data of the parts, as many as Parts of the message.
+	Rest [][]byte
+	// ID names it: what is sent twice within the memory of the stream is stored once, and the
+	// answer is the same.
 	ID string
 }
 
+// Last returns the sequence of the last message, where it is stored.
+func (a *Append) Last() uint64 { return a.After + uint64(a.Marks+1+len(a.Rest)) }
+
 // Outcome is the answer to an Append.
 type Outcome struct {
-	// Seq is where the message is, where Err is nil.
+	// Seq is where the last message is, where Err is nil.
 	Seq uint64
 	// Err wraps ErrNotStored where the stream has refused the message: this sending has not stored
 	// it and never will. With any other error the message is stored, or will be, or not.
@@ -64,6 +73,8 @@ type State struct {
 	First, Last uint64
 	// Deleted counts messages between them that are not there.
 	Deleted int
+	// MaxData is how long the data of a message may be. 0: as long as any.
+	MaxData int
 	// Control is the last control message, nil for none. It may be behind Last, and is never older
 	// than the last one up to there. The caller keeps it.
 	Control *Message

@@ -1,6 +1,7 @@
 package replicated_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -163,4 +164,30 @@ func TestConfirmed(t *testing.T) {
 			t.Errorf("a block that did not arrive: %v, confirmed at %s", err, a.store.Confirmed())
 		}
 	})
+}
+
+// elsewhere is a stream that answers with another sequence than the one a message must have.
+type elsewhere struct{ *memstream.Client }
+
+// Append implements replicated.Stream.
+func (e elsewhere) Append(a *replicated.Append) func() replicated.Outcome {
+	wait := e.Client.Append(a)
+	return func() replicated.Outcome {
+		o := wait()
+		o.Seq++
+		return o
+	}
+}
+
+// TestStoredElsewhere: a stream that has stored a message where it must not be is not trusted.
+func TestStoredElsewhere(t *testing.T) {
+	n := newMember(memstream.New(), 1)
+	local, err := n.disk.Open()
+	must(t, err)
+	s, err := replicated.Open(context.Background(), replicated.Config{Stream: elsewhere{n.client}, Chunks: n.client, Local: local})
+	must(t, err)
+	if err := s.WriteBlock(1, []byte("x")); !errors.Is(err, replicated.ErrUnknown) || s.Fence() != 0 {
+		t.Errorf("a block that is somewhere else: %v, fence %d", err, s.Fence())
+	}
+	must(t, s.Close())
 }

@@ -122,7 +122,7 @@ func attempts(ctx context.Context, open func(ctx context.Context) error) error {
 func (c *cluster) openLog(ctx context.Context) (log *natslog.Log, err error) {
 	err = attempts(ctx, func(ctx context.Context) (err error) {
 		log, err = natslog.Open(ctx, natslog.Config{
-			Conn: c.member.JetStream().Conn(), Name: c.cfg.Name + "_0", Replicas: c.cfg.Replicas, AnswerWithin: answerWithin(c.term),
+			Conn: c.member.Conn(), Name: c.cfg.Name + "_0", Replicas: c.cfg.Replicas, AnswerWithin: answerWithin(c.term),
 		})
 		return err
 	})

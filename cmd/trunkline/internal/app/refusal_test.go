@@ -247,21 +247,3 @@ func TestSurvives(t *testing.T) {
 	f(config.StoreInterval, "but for two seconds of answers, in d")
 	f(config.StoreMemory, "nothing survives")
 }
-
-// TestAClusterIsNotPretended: a server whose journal is on one node serves no cluster.
-func TestAClusterIsNotPretended(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	common := []string{"store.mode=always", "store.dir=" + dir, "cluster.name=prod", "cluster.node=a"}
-	f := func(set ...string) {
-		t.Helper()
-		err := run(t, Options{}, append(set, common...)...)
-		if err == nil || !strings.Contains(err.Error(), "keeps its journal on one node; set cluster.mode=off") {
-			t.Errorf("%v: %v", set, err)
-		}
-	}
-	f("cluster.mode=embedded", "cluster.listen_addr=127.0.0.1:7001", "cluster.routes=a=127.0.0.1:7001,b=127.0.0.1:7002,c=127.0.0.1:7003")
-	f("cluster.mode=nats", "cluster.nats_url=nats://127.0.0.1:4222", "cluster.nats_accept_lazy_sync=true")
-	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a store was made: %v", err)
-	}
-}

@@ -33,7 +33,7 @@ func (r *rig) node(greeting string) string {
 	return l.Addr().String()
 }
 
-// closed returns an address at which none answers.
+// closedAddress returns an address at which none answers.
 func closedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -119,7 +119,10 @@ func (c *Client) Append(a *replicated.Append) (wait func() replicated.Outcome) {
 	p := c.plan()
 	c.mu.Unlock()
 	sent := *a
-	sent.Data = slices.Clone(a.Data)
+	sent.Data, sent.Rest = slices.Clone(a.Data), nil
+	for _, part := range a.Rest {
+		sent.Rest = append(sent.Rest, slices.Clone(part))
+	}
 	answers := make(chan replicated.Outcome, len(p.arrivals))
 	for _, d := range p.arrivals {
 		after(d, func() {
@@ -218,7 +221,7 @@ func (c *Client) State(ctx context.Context) (replicated.State, error) {
 	c.mu.Unlock()
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
-	st := replicated.State{First: c.log.first, Last: max(c.log.last()-min(back, c.log.last()), c.log.first-1)}
+	st := replicated.State{MaxData: c.log.maxData, First: c.log.first, Last: max(c.log.last()-min(back, c.log.last()), c.log.first-1)}
 	for i := range c.log.messages {
 		m := &c.log.messages[i]
 		if slices.Contains(lost, m.Seq) {

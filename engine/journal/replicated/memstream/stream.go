@@ -7,7 +7,6 @@ package memstream
 import (
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -41,7 +40,7 @@ type Log struct {
 	ids      map[string]known
 	sets     map[string][][]byte
 	grown    chan struct{} // closed when a message is stored
-	appends  int
+	maxData  int
 }
 
 type known struct {
@@ -57,6 +56,13 @@ func New() *Log {
 // last returns the sequence of the last message. The caller holds mu.
 func (l *Log) last() uint64 { return l.first + uint64(len(l.messages)) - 1 }
 
+// SetMaxData bounds the data of one message. 0: it has no bound.
+func (l *Log) SetMaxData(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.maxData = n
+}
+
 // Len returns how many messages there are.
 func (l *Log) Len() int {
 	l.mu.Lock()
@@ -71,7 +77,6 @@ var errCondition = errors.New("wrong last sequence")
 func (l *Log) append(a *replicated.Append) replicated.Outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.appends++
 	if k, ok := l.ids[a.ID]; ok && time.Since(k.at) < remembered {
 		return replicated.Outcome{Seq: k.seq}
 	}
@@ -81,9 +86,10 @@ func (l *Log) append(a *replicated.Append) replicated.Outcome {
 	for range a.Marks {
 		l.store(replicated.Message{Kind: replicated.KindMark, First: a.MarksFirst})
 	}
-	m := a.Message
-	m.Data = slices.Clone(a.Data)
-	l.store(m)
+	l.store(a.Message)
+	for _, part := range a.Rest {
+		l.store(replicated.Message{Kind: replicated.KindPart, First: a.First, Data: part})
+	}
 	l.ids[a.ID] = known{seq: l.last(), at: time.Now()}
 	close(l.grown)
 	l.grown = make(chan struct{})

@@ -22,7 +22,7 @@ func BenchmarkAppend(b *testing.B) {
 		for _, inFlight := range []int{1, 2, 4} {
 			name := fmt.Sprintf("writers=%d/flight=%d", writers, inFlight)
 			b.Run(name, func(b *testing.B) {
-				l := c.Open(nc, fmt.Sprintf("bench-%d-%d-%d", writers, inFlight, b.N))
+				l := c.Open(nc, fmt.Sprintf("bench-%d-%d-%d", writers, inFlight, b.N), natstest.Patient)
 				local, err := memstore.New(memstore.Options{}).Open()
 				if err != nil {
 					b.Fatal(err)

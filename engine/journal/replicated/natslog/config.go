@@ -14,6 +14,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"trunkline/engine/journal"
 )
 
 // Defaults of Config.
@@ -75,6 +77,9 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 		return nil, fmt.Errorf("cannot open stream %s: %w", cfg.Name, err)
 	}
 	l := &Log{cfg: cfg, js: js, push: push, root: cfg.Name + "."}
+	if n := l.maxData(); n < journal.MaxChunkBytes {
+		return nil, fmt.Errorf("cannot open stream %s: the servers take messages of %d bytes (max_payload), want at least %d", cfg.Name, n, journal.MaxChunkBytes)
+	}
 	if l.log, err = open(ctx, js, l.logConfig()); err == nil {
 		l.chunks, err = open(ctx, js, l.chunksConfig())
 	}

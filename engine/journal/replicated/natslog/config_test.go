@@ -19,7 +19,7 @@ func TestRefusedStreams(t *testing.T) {
 	nc := c.Connect(0)
 	defer nc.Close()
 	ctx := context.Background()
-	c.Open(nc, "good")
+	c.Open(nc, "good", natstest.Patient)
 	js, err := jetstream.New(nc)
 	must(t, err)
 	good, err := js.Stream(ctx, "good")
@@ -71,5 +71,5 @@ func TestConfigLimits(t *testing.T) {
 			t.Errorf("%s was taken", name)
 		}
 	}
-	c.Open(nc, strings.Repeat("x", 64))
+	c.Open(nc, strings.Repeat("x", 64), natstest.Patient)
 }

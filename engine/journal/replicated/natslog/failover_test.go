@@ -21,9 +21,9 @@ func TestFenceOnCluster(t *testing.T) {
 	a, b := c.Connect(0), c.Connect(1)
 	defer a.Close()
 	defer b.Close()
-	la, lb := c.Open(a, "fence"), c.Open(b, "fence")
+	la, lb := c.Open(a, "fence", natstest.Patient), c.Open(b, "fence", natstest.Patient)
 	for round := range 5 {
-		old, _, err := claim(t, la)
+		old, _, err := claim(t, la, patient)
 		must(t, err)
 		acked := make(map[journal.Index]string)
 		var mu sync.Mutex
@@ -47,7 +47,7 @@ func TestFenceOnCluster(t *testing.T) {
 			})
 		}
 		time.Sleep(20 * time.Millisecond)
-		next, state := takeOver(t, c, func() (*journal.Log, map[journal.Index]string, error) { return claim(t, lb) })
+		next, state := takeOver(t, c, func() (*journal.Log, map[journal.Index]string, error) { return claim(t, lb, patient) })
 		wg.Wait()
 		for at, rec := range acked {
 			if state[at] != rec {
@@ -80,7 +80,7 @@ func TestConcurrentClaimsOnCluster(t *testing.T) {
 	for i := range 8 {
 		nc := c.Connect(i % 3)
 		defer nc.Close()
-		s, err := open(t, c.Open(nc, "claims"))
+		s, err := open(t, c.Open(nc, "claims", natstest.Patient), patient)
 		must(t, err)
 		stores = append(stores, s)
 	}
@@ -117,9 +117,9 @@ func TestLeaderStops(t *testing.T) {
 	c := natstest.New(t)
 	nc := c.Connect(0)
 	defer nc.Close()
-	l := c.Open(nc, "leader")
+	l := c.Open(nc, "leader", natstest.Patient)
 	c.Lead(nc, "leader", 1)
-	j, state, err := claim(t, l)
+	j, state, err := claim(t, l, patient)
 	must(t, err)
 	acked := make(map[journal.Index]string)
 	for i := range 300 {
@@ -140,7 +140,7 @@ func TestLeaderStops(t *testing.T) {
 		}
 	}
 	_ = j.Close() // it returns why it has ended
-	_, shown := takeOver(t, c, func() (*journal.Log, map[journal.Index]string, error) { return claim(t, l) })
+	_, shown := takeOver(t, c, func() (*journal.Log, map[journal.Index]string, error) { return claim(t, l, patient) })
 	compare(t, shown, state)
 	for at, rec := range acked {
 		if shown[at] != rec {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,11 +20,15 @@ const (
 	blockSubject   = "log.block"
 	controlSubject = "log.control"
 	markSubject    = "log.mark"
+	partSubject    = "log.part"
 	setSubject     = "set."
 )
 
-// firstHeader holds replicated.Message.First.
-const firstHeader = "First"
+// Headers that hold a replicated.Message. Parts is left out where it is 0.
+const (
+	firstHeader = "First"
+	partsHeader = "Parts"
+)
 
 // Headers that tie messages together, and that the client has no names for.
 const (
@@ -61,40 +64,33 @@ type Log struct {
 	chunks jetstream.Stream
 }
 
-// Append implements replicated.Stream.
+// Append implements replicated.Stream. Several messages are a batch, which the server stores whole.
 func (l *Log) Append(a *replicated.Append) (wait func() replicated.Outcome) {
-	if size, most := int64(len(a.Data)+maxHeader), l.cfg.Conn.MaxPayload(); size > most {
-		return always(fmt.Errorf("%w: it has %d bytes, and the servers take %d", replicated.ErrNotStored, size, most))
-	}
-	subject, err := l.subject(a.Kind)
+	messages, err := l.messages(a)
 	if err != nil {
 		return always(fmt.Errorf("%w: %w", replicated.ErrNotStored, err))
 	}
-	m := message(subject, a.First, a.Data)
-	if a.Marks > 0 {
+	head, last := messages[0], len(messages)-1
+	head.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(a.After, 10))
+	head.Header.Set(jetstream.MsgIDHeader, a.ID)
+	if last > 0 {
 		batch := nuid.Next()
-		m.Header.Set(batchID, batch)
-		m.Header.Set(batchSeq, strconv.Itoa(a.Marks+1))
-		m.Header.Set(batchCommit, "1")
-		for i := range a.Marks {
-			mark := message(l.root+markSubject, a.MarksFirst, nil)
-			mark.Header.Set(batchID, batch)
-			mark.Header.Set(batchSeq, strconv.Itoa(i+1))
-			if i == 0 {
-				condition(mark, a)
-			}
-			if err := l.cfg.Conn.PublishMsg(mark); err != nil {
-				return always(err)
-			}
+		for i, m := range messages {
+			m.Header.Set(batchID, batch)
+			m.Header.Set(batchSeq, strconv.Itoa(i+1))
 		}
-	} else {
-		condition(m, a)
+		messages[last].Header.Set(batchCommit, "1")
 	}
-	answer, err := l.js.PublishMsgAsync(m, jetstream.WithRetryAttempts(0))
+	for _, m := range messages[:last] {
+		if err := l.cfg.Conn.PublishMsg(m); err != nil {
+			return always(err)
+		}
+	}
+	answer, err := l.js.PublishMsgAsync(messages[last], jetstream.WithRetryAttempts(0))
 	if err != nil {
 		return always(err)
 	}
-	seq := a.After + uint64(a.Marks) + 1
+	seq := a.Last()
 	return func() replicated.Outcome {
 		select {
 		case ack := <-answer.Ok():
@@ -105,21 +101,54 @@ func (l *Log) Append(a *replicated.Append) (wait func() replicated.Outcome) {
 	}
 }
 
+// messages returns the messages of an append, in order.
+func (l *Log) messages(a *replicated.Append) (out []*nats.Msg, err error) {
+	add := func(subject string, first uint64, data []byte) *nats.Msg {
+		m := nats.NewMsg(l.root + subject)
+		m.Header.Set(firstHeader, strconv.FormatUint(first, 10))
+		if m.Data = data; len(data) > l.maxData() {
+			err = fmt.Errorf("a message of %d bytes, and the servers take %d", len(data), l.maxData())
+		}
+		out = append(out, m)
+		return m
+	}
+	for range a.Marks {
+		add(markSubject, a.MarksFirst, nil)
+	}
+	subject := subjectOf(a.Kind)
+	if subject == "" {
+		return nil, fmt.Errorf("a message of kind %d", a.Kind)
+	}
+	m := add(subject, a.First, a.Data)
+	if a.Parts > 0 {
+		m.Header.Set(partsHeader, strconv.Itoa(a.Parts))
+	}
+	for _, part := range a.Rest {
+		add(partSubject, a.First, part)
+	}
+	return out, err
+}
+
+// subjectOf returns the subject of messages of a kind, behind the name of the log.
+func subjectOf(k replicated.Kind) string {
+	switch k {
+	case replicated.KindBlock:
+		return blockSubject
+	case replicated.KindControl:
+		return controlSubject
+	case replicated.KindMark:
+		return markSubject
+	case replicated.KindPart:
+		return partSubject
+	}
+	return ""
+}
+
+// maxData returns how long the data of a message may be.
+func (l *Log) maxData() int { return int(l.cfg.Conn.MaxPayload()) - maxHeader }
+
 // maxHeader bounds the headers of a message.
 const maxHeader = 512
-
-func message(subject string, first uint64, data []byte) *nats.Msg {
-	m := nats.NewMsg(subject)
-	m.Header.Set(firstHeader, strconv.FormatUint(first, 10))
-	m.Data = data
-	return m
-}
-
-// condition ties a message, with all that are stored together with it, to the end of the stream.
-func condition(m *nats.Msg, a *replicated.Append) {
-	m.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(a.After, 10))
-	m.Header.Set(jetstream.MsgIDHeader, a.ID)
-}
 
 // always returns the answer of a message that was not sent.
 func always(err error) func() replicated.Outcome {
@@ -140,34 +169,22 @@ func outcome(err error, seq uint64) replicated.Outcome {
 	return replicated.Outcome{Err: err}
 }
 
-func (l *Log) subject(k replicated.Kind) (string, error) {
-	switch k {
-	case replicated.KindBlock:
-		return l.root + blockSubject, nil
-	case replicated.KindControl:
-		return l.root + controlSubject, nil
-	case replicated.KindMark:
-		return l.root + markSubject, nil
-	}
-	return "", fmt.Errorf("a message of kind %d", k)
-}
-
 // decode makes a message of what a server gave.
 func (l *Log) decode(seq uint64, subject string, header nats.Header, data []byte) (*replicated.Message, error) {
 	m := &replicated.Message{Seq: seq, Data: data}
-	switch strings.TrimPrefix(subject, l.root) {
-	case blockSubject:
-		m.Kind = replicated.KindBlock
-	case controlSubject:
-		m.Kind = replicated.KindControl
-	case markSubject:
-		m.Kind = replicated.KindMark
+	for k := replicated.KindBlock; k <= replicated.KindPart; k++ {
+		if subject == l.root+subjectOf(k) {
+			m.Kind = k
+		}
 	}
-	first, err := strconv.ParseUint(header.Get(firstHeader), 10, 64)
-	if m.Kind == 0 || err != nil {
-		return nil, fmt.Errorf("message %d of stream %s is not of a journal: subject %q, first index %q", seq, l.cfg.Name, subject, header.Get(firstHeader))
+	var err, failed error
+	m.First, err = strconv.ParseUint(header.Get(firstHeader), 10, 64)
+	if parts := header.Get(partsHeader); parts != "" {
+		m.Parts, failed = strconv.Atoi(parts)
 	}
-	m.First = first
+	if m.Kind == 0 || err != nil || failed != nil || m.Parts < 0 {
+		return nil, fmt.Errorf("message %d of stream %s is not of a journal: subject %q, headers %v", seq, l.cfg.Name, subject, header)
+	}
 	return m, nil
 }
 
@@ -248,7 +265,7 @@ func (l *Log) State(ctx context.Context) (replicated.State, error) {
 	if err != nil {
 		return replicated.State{}, err
 	}
-	st := replicated.State{First: max(info.State.FirstSeq, 1), Last: info.State.LastSeq, Deleted: info.State.NumDeleted}
+	st := replicated.State{First: max(info.State.FirstSeq, 1), Last: info.State.LastSeq, Deleted: info.State.NumDeleted, MaxData: l.maxData()}
 	m, err := l.log.GetLastMsgForSubject(ctx, l.root+controlSubject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return st, nil

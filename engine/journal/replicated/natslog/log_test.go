@@ -39,13 +39,13 @@ func TestStream(t *testing.T) {
 		name string
 		run  func(t *testing.T, l *natslog.Log)
 	}{
-		{"Appends", testAppends}, {"Marks", testMarks}, {"Pipeline", testPipeline}, {"Sizes", testSizes},
+		{"Appends", testAppends}, {"Marks", testMarks}, {"Parts", testParts}, {"Pipeline", testPipeline}, {"Sizes", testSizes},
 		{"Reads", testReads}, {"Purge", testPurge}, {"Chunks", testChunks},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			nc := c.Connect(0)
 			defer nc.Close()
-			test.run(t, c.Open(nc, test.name))
+			test.run(t, c.Open(nc, test.name, natstest.Patient))
 		})
 	}
 }
@@ -106,6 +106,43 @@ func testMarks(t *testing.T, l *natslog.Log) {
 	if err != nil || st.Last != 7 || st.Control == nil || st.Control.Seq != 7 || string(st.Control.Data) != "c" {
 		t.Errorf("state %+v: %v", st, err)
 	}
+}
+
+// testParts: a block in parts is stored whole, and with its id once.
+func testParts(t *testing.T, l *natslog.Log) {
+	a := block(0, "parts", []byte("0"))
+	a.Marks = 5
+	for i := range 20 {
+		a.Rest = append(a.Rest, fmt.Appendf(nil, "%d", i+1))
+	}
+	a.Parts = len(a.Rest)
+	for range 2 {
+		if o := l.Append(a)(); o.Err != nil || o.Seq != 26 {
+			t.Fatalf("append: %+v", o)
+		}
+	}
+	b := block(26, "more", []byte("0"))
+	b.Rest, b.Parts = a.Rest, a.Parts
+	for range 2 {
+		if o := l.Append(b)(); o.Err != nil || o.Seq != 47 {
+			t.Fatalf("append without marks: %+v", o)
+		}
+	}
+	c := *b
+	c.ID = "other"
+	if o := l.Append(&c)(); !errors.Is(o.Err, replicated.ErrNotStored) {
+		t.Errorf("another one: %+v", o)
+	}
+	must(t, l.Read(context.Background(), 6, 26, func(m *replicated.Message) error {
+		kind, parts := replicated.KindPart, 0
+		if m.Seq == 6 {
+			kind, parts = replicated.KindBlock, 20
+		}
+		if m.Kind != kind || m.Parts != parts || m.First != 100 || string(m.Data) != fmt.Sprint(m.Seq-6) {
+			t.Errorf("message %+v", *m)
+		}
+		return nil
+	}))
 }
 
 // testPipeline: several appends are on their way; one that does not fit has those behind it not

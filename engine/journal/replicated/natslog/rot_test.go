@@ -16,18 +16,21 @@ import (
 	"trunkline/engine/journal/replicated/natstest"
 )
 
-// open opens a store on a log, with a local one in memory and a lease that a busy machine keeps.
-func open(t *testing.T, l *natslog.Log) (*replicated.Store, error) {
+// patient is a lease that a busy machine keeps.
+const patient = time.Minute
+
+// open opens a store on a log, with a local one in memory.
+func open(t *testing.T, l *natslog.Log, lease time.Duration) (*replicated.Store, error) {
 	t.Helper()
 	local, err := memstore.New(memstore.Options{}).Open()
 	must(t, err)
-	return replicated.Open(context.Background(), replicated.Config{Stream: l, Chunks: l, Local: local, Lease: time.Minute})
+	return replicated.Open(context.Background(), replicated.Config{Stream: l, Chunks: l, Local: local, Lease: lease})
 }
 
 // claim opens a journal on a log and takes it over.
-func claim(t *testing.T, l *natslog.Log) (*journal.Log, map[journal.Index]string, error) {
+func claim(t *testing.T, l *natslog.Log, lease time.Duration) (*journal.Log, map[journal.Index]string, error) {
 	t.Helper()
-	s, err := open(t, l)
+	s, err := open(t, l, lease)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,9 +56,9 @@ func TestRottenFollower(t *testing.T) {
 	c := natstest.New(t)
 	nc := c.Connect(0)
 	defer nc.Close()
-	l := c.Open(nc, "rot")
+	l := c.Open(nc, "rot", natstest.Patient)
 	c.Lead(nc, "rot", 0)
-	j, state, err := claim(t, l)
+	j, state, err := claim(t, l, patient)
 	must(t, err)
 	for i := range 500 {
 		rec := fmt.Sprint("record ", i, " of a log that rots ", i)
@@ -73,7 +76,7 @@ func TestRottenFollower(t *testing.T) {
 		c.Start(rotten)
 		for _, leader := range []int{rotten, 2, rotten, 0} {
 			c.Lead(nc, "rot", leader)
-			j, shown, err := claim(t, c.Open(nc, "rot"))
+			j, shown, err := claim(t, c.Open(nc, "rot", natstest.Patient), patient)
 			compare(t, shown, state)
 			var damage *journal.DamageError
 			switch {

@@ -24,11 +24,11 @@ type Cluster struct {
 	options []*server.Options
 }
 
-// MaxPayload is the largest message that the servers take.
-const MaxPayload = 8 << 20
+// MaxPayload is the largest message that the servers take. It is their default.
+const MaxPayload = 1 << 20
 
-// answerWithin is longer than a busy machine needs.
-const answerWithin = 30 * time.Second
+// Patient is longer than the servers of a busy machine need for an answer.
+const Patient = 30 * time.Second
 
 // nodes is how many servers a cluster has.
 const nodes = 3
@@ -145,15 +145,16 @@ func (c *Cluster) Await(what string, done func() bool) {
 	}
 }
 
-// Open opens a log, however long the servers take to agree on a leader.
-func (c *Cluster) Open(nc *nats.Conn, name string) *natslog.Log {
+// Open opens a log whose servers may take some time to answer, however long they take to agree on a
+// leader.
+func (c *Cluster) Open(nc *nats.Conn, name string, within time.Duration) *natslog.Log {
 	c.t.Helper()
 	var l *natslog.Log
 	var err error
 	c.Await("a stream", func() bool {
-		ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
+		ctx, cancel := context.WithTimeout(context.Background(), Patient)
 		defer cancel()
-		l, err = natslog.Open(ctx, natslog.Config{Conn: nc, Name: name, AnswerWithin: answerWithin})
+		l, err = natslog.Open(ctx, natslog.Config{Conn: nc, Name: name, AnswerWithin: within})
 		return err == nil
 	})
 	return l
