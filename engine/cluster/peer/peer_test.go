@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,7 +173,10 @@ func TestAnotherProtocol(t *testing.T) {
 func TestForwarder(t *testing.T) {
 	s, addr := start(t, config("n1"))
 	owned := make(chan struct{})
-	owns, replaced := context.WithCancel(t.Context())
+	first, replaced := context.WithCancel(t.Context())
+	next := t.Context()
+	var owns atomic.Pointer[context.Context]
+	owns.Store(&first)
 	cfg := config("n2")
 	f := NewForwarder(ForwardConfig{
 		Name:  func(net.Conn) string { return "client" },
@@ -181,7 +185,7 @@ func TestForwarder(t *testing.T) {
 			select {
 			case <-owned:
 				c, err := Dial(ctx, addr, &cfg, service, client)
-				return c, owns, err
+				return c, *owns.Load(), err
 			case <-ctx.Done():
 				return nil, nil, ctx.Err()
 			}
@@ -215,10 +219,7 @@ func TestForwarder(t *testing.T) {
 		t.Error("a client stays with an owner that was replaced")
 	}
 	_ = idle.Close()
-	for f.Open() > 0 {
-		time.Sleep(time.Millisecond)
-	}
-	owns = t.Context()
+	owns.Store(&next)
 	if idle, err = net.Dial("tcp", ln.Addr().String()); err != nil {
 		t.Fatal(err)
 	}

@@ -116,8 +116,10 @@ func (s *Store) outcome(f *sent) error {
 		case errors.Is(o.Err, ErrNotStored), !s.leased(f), !s.pause():
 			return fmt.Errorf("%w: %w: %w", ErrNotOwner, ErrUnknown, o.Err)
 		default:
+			if !unknown {
+				s.log.Warn("journal asks again for a message without an answer", "sequence", f.a.Last(), "err", o.Err)
+			}
 			unknown = true
-			s.log.Warn("journal asks again for a message without an answer", "sequence", f.a.Last(), "err", o.Err)
 		}
 		f.early = false
 		f.wait = s.cfg.Stream.Append(&f.a)

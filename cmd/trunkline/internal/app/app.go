@@ -112,7 +112,7 @@ type server struct {
 func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	var err error
 	if o.cluster, err = openCluster(ctx, cfg, o.Logger, o.Again); err != nil {
-		return err
+		return o.unopenedBy(err)
 	}
 	s, err := bind(cfg, o)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"trunkline/engine/cluster/peer"
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/replicated"
 )
 
 // reasonNoOwner is shown by /readyz on a node that knows of no owner to forward its clients to.
@@ -92,12 +93,21 @@ func (s *server) beat() {
 	}
 }
 
+// unopenedBy returns the error of a server that could not join its cluster: ErrOwnershipLost where
+// it had joined before, so that it tries until the others are there.
+func (o *Options) unopenedBy(err error) error {
+	if o.Again {
+		return fmt.Errorf("%w: %w", ErrOwnershipLost, err)
+	}
+	return err
+}
+
 // unrecoveredBy returns the error of a server whose recovery has failed with err: ErrOwnershipLost
 // where it may succeed in a new process, as another node has taken the log over, or what is next of
 // it is in a snapshot by now.
 func (s *server) unrecoveredBy(err error) error {
 	if s.options.cluster != nil && s.options.RecoverTo == 0 &&
-		errors.As(err, new(*unrecovered)) && !errors.As(err, new(*journal.DamageError)) {
+		(s.options.Again || errors.As(err, new(*unrecovered))) && !errors.Is(err, replicated.ErrBehind) && !errors.As(err, new(*journal.DamageError)) {
 		return fmt.Errorf("%w: %w", ErrOwnershipLost, err)
 	}
 	return err
@@ -105,6 +115,7 @@ func (s *server) unrecoveredBy(err error) error {
 
 // abandon ends a server that does not own its journal any more. Nothing is answered.
 func (s *server) abandon() {
+	s.options.cluster.owns.Store(false) // the lease ends by itself: parts may answer until they are closed
 	s.ready.Hold(reasonDraining)
 	s.console.shutdown()
 	at, cancel := context.WithCancel(context.Background())

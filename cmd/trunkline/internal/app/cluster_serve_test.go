@@ -47,6 +47,18 @@ func TestANewOwnerHasNoLease(t *testing.T) {
 	}
 }
 
+// TestANodeWaitsForItsServers: while those elect a leader they have no streams. A node that was one
+// of the cluster before tries again, and one that starts for the first time shows the error.
+func TestANodeWaitsForItsServers(t *testing.T) {
+	err := errors.New("they have no streams for this account")
+	if o := (&Options{Again: true}); !errors.Is(o.unopenedBy(err), ErrOwnershipLost) {
+		t.Error("it ends")
+	}
+	if o := new(Options); o.unopenedBy(err) != err {
+		t.Error("it never ends")
+	}
+}
+
 // TestARecoveryThatMayFollowAnew: a node that has lost the race for the log, or is too far behind
 // it, starts again; one with a damaged log, or that is to give records up, ends.
 func TestARecoveryThatMayFollowAnew(t *testing.T) {
@@ -60,6 +72,10 @@ func TestARecoveryThatMayFollowAnew(t *testing.T) {
 	}
 	if again(of(&journal.DamageError{})) || again(errors.New("cannot open store.dir")) {
 		t.Error("what a new process finds too is tried again")
+	}
+	s.options.Again = true
+	if !again(errors.New("cannot open stream")) || again(of(replicated.ErrBehind)) || again(&journal.DamageError{}) {
+		t.Error("a node that was one before waits for the others")
 	}
 	s.options.RecoverTo = 1
 	if again(of(replicated.ErrNotOwner)) {
