@@ -8,7 +8,7 @@ type Cluster struct {
 	Node string `json:"node"`
 	// Mode is that of cluster.mode.
 	Mode string `json:"mode"`
-	// Role is "owner", "standby", or "joining" before the journal is read to its end.
+	// Role is "owner", "standby", or "joining" while no owner is heard of.
 	Role string `json:"role"`
 	// Owner is the node that owns the journal, and OwnerAddr where it takes forwarded clients; ""
 	// where none is known.

@@ -281,8 +281,12 @@ func (c *cluster) follows() bool {
 		return false
 	}
 	_, known := c.view.Owner()
-	return known && !c.owns.Load()
+	return known && !c.owns.Load() && c.view.Silent(owner.Now()) < silentTerms*c.term
 }
+
+// silentTerms is for how many terms a standby counts on an owner of which it hears nothing: one is
+// over before another node takes over.
+const silentTerms = 3
 
 // losses delivers why the node must not answer any more.
 func (c *cluster) losses() <-chan error {
