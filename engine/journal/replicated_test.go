@@ -17,20 +17,25 @@ import (
 	"trunkline/engine/journal/replicated/natstest"
 )
 
-// TestReplicated runs the suite on a stream in memory that several nodes could share. The local
-// copies are in memory too.
+// TestReplicated runs the suite on a stream in memory that several nodes could share, with each of
+// the stores as the local one.
 func TestReplicated(t *testing.T) {
-	for name, faults := range map[string]memstream.Faults{
-		"Whole": {},
-		"Lossy": {Lose: 3, LoseAnswer: 3, Double: 100, Delay: 100 * time.Microsecond},
+	inBlocks := func() Place { return on(memstore.Options{Seed: 4}) }
+	for name, c := range map[string]struct {
+		local  func() Place
+		faults memstream.Faults
+	}{
+		"Whole":    {local: inBlocks},
+		"Lossy":    {local: inBlocks, faults: memstream.Faults{Lose: 3, LoseAnswer: 3, Double: 100, Delay: 100 * time.Microsecond}},
+		"Embedded": {local: func() Place { return inMemory(journal.Always) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			runSuite(t, func(*testing.T) Place {
 				log, seed := memstream.New(), uint64(0)
-				return replicatedOn(func() (node, error) {
+				return replicatedOn(c.local(), func() (node, error) {
 					seed++
-					c := log.Client(seed, faults)
-					return node{c, c, c.Kill}, nil
+					client := log.Client(seed, c.faults)
+					return node{client, client, client.Kill}, nil
 				})
 			})
 		})
@@ -62,7 +67,7 @@ func TestReplicatedOnCluster(t *testing.T) {
 		}
 		places++
 		name := fmt.Sprint("p", places)
-		p := replicatedOn(func() (node, error) {
+		p := replicatedOn(on(memstore.Options{Seed: 4}), func() (node, error) {
 			nc.Close() // of the store before
 			nc = c.Connect(places % 3)
 			l := c.Open(nc, name, natstest.Patient)
@@ -82,8 +87,7 @@ type node struct {
 
 // replicatedOn returns a place on a stream. The death of the process takes its connection with it;
 // a power loss takes what the local store has not synced as well.
-func replicatedOn(connect func() (node, error)) Place {
-	disk := memstore.New(memstore.Options{Seed: 4})
+func replicatedOn(disk Place, connect func() (node, error)) Place {
 	var now node
 	var open journal.Store
 	end := func(disk func()) {
