@@ -31,10 +31,10 @@ type Health struct {
 	// yet to apply.
 	Current bool   `json:"current"`
 	Lag     uint64 `json:"lag"`
-	// StoreBytes is what this node's copy of the streams takes of its disk, StoreLimit how much it may
-	// take: three quarters of what there was when the node started. Beyond it the node leads and stores
-	// nothing until streams are shorter or it starts on a larger disk. Both are 0 where servers of an
-	// operator have the streams.
+	// StoreBytes is what this node's copy of the streams takes of its disk, StoreLimit how much it
+	// may take: three quarters of what there was when the node started. Beyond it the node leads
+	// and stores nothing until streams are shorter or it starts on a larger disk. Both are 0 where
+	// servers of an operator have the streams.
 	StoreBytes uint64 `json:"store_bytes"`
 	StoreLimit uint64 `json:"store_limit"`
 	// Peers are the other nodes, in the order of their ids. A node that uses servers of an operator
