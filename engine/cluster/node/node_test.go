@@ -71,7 +71,7 @@ func TestThreeNodes(t *testing.T) {
 			t.Errorf("node %s sees %d messages, want 3", id, got)
 		}
 		h := r.until(id, "all peers seen", func(h Health) bool { return h.Current && h.Peers[0].Seen && h.Peers[1].Seen })
-		if !h.Connected || !h.Quorum || !h.Current || h.Leader == "" || h.Cluster != "prod" || h.Node != id || h.Problem != "" || len(h.Peers) != 2 {
+		if !h.Connected || !h.Quorum || !h.Current || h.Leader == "" || h.Cluster != "prod" || h.Node != id || h.Problem != "" || len(h.Peers) != 2 || h.StoreBytes == 0 || h.StoreLimit <= h.StoreBytes {
 			t.Errorf("%+v", h)
 		}
 		if n.Conn().MaxPayload() != maxPayload {
@@ -371,7 +371,7 @@ func TestAServerThatGaveUpItsDisk(t *testing.T) {
 	t.Parallel()
 	r := cluster(t, nil)
 	s := r.open["c"].server.(*embedded).server
-	if err := s.DisableJetStream(); err != nil {
+	if err := s.ShutdownJetStream(); err != nil {
 		t.Fatal(err)
 	}
 	h := r.open["c"].Health(t.Context())
@@ -382,6 +382,19 @@ func TestAServerThatGaveUpItsDisk(t *testing.T) {
 	r.stop("c")
 	r.start("c")
 	r.join("c")
+}
+
+func TestAFullNode(t *testing.T) {
+	f := func(bytes, limit uint64, want bool) {
+		t.Helper()
+		h := Health{StoreBytes: bytes, StoreLimit: limit}
+		if h.full() != want {
+			t.Errorf("%d of %d bytes: %v", bytes, limit, !want)
+		}
+	}
+	f(1, 0, false)
+	f(7, 7, false)
+	f(8, 7, true)
 }
 
 // TestANodeIsAdded: the others learn of it before they have it in their lists.

@@ -31,6 +31,12 @@ type Health struct {
 	// yet to apply.
 	Current bool   `json:"current"`
 	Lag     uint64 `json:"lag"`
+	// StoreBytes is what this node's copy of the streams takes of its disk, StoreLimit how much it
+	// may take: three quarters of what there was when the node started. Beyond it the node leads
+	// and stores nothing until streams are shorter or it starts on a larger disk. Both are 0 where
+	// servers of an operator have the streams.
+	StoreBytes uint64 `json:"store_bytes"`
+	StoreLimit uint64 `json:"store_limit"`
 	// Peers are the other nodes, in the order of their ids. A node that uses servers of an operator
 	// sees those as its peers, if it may ask them.
 	Peers []Peer `json:"peers"`
@@ -66,6 +72,9 @@ func (h *Health) lack() string {
 	return cmp.Or(h.Problem, "no leader is elected")
 }
 
+// full reports whether the server stores nothing more.
+func (h *Health) full() bool { return h.StoreLimit > 0 && h.StoreBytes > h.StoreLimit }
+
 // missing returns the ids of the peers that are not seen.
 func (h *Health) missing() (ids []string) {
 	for _, p := range h.Peers {
@@ -90,6 +99,9 @@ func (e *embedded) health(_ context.Context, h *Health) {
 		h.Problem = cmp.Or(e.log.failure(), e.log.latest(recentProblem), "the server has stopped")
 		return
 	}
+	if streams, err := e.server.Jsz(nil); err == nil {
+		h.StoreBytes, h.StoreLimit = streams.Store, uint64(max(0, streams.Config.MaxStore))
+	}
 	g, ok := e.group()
 	if !ok {
 		h.Problem = "the server has not begun yet"
@@ -111,6 +123,9 @@ func (e *embedded) health(_ context.Context, h *Health) {
 		why = append(why, fmt.Sprintf("a new cluster begins when all of its nodes are there (not %s)", strings.Join(missing, ", ")))
 	default:
 		why = append(why, "no leader is elected")
+	}
+	if h.full() {
+		why = append(why, fmt.Sprintf("this node stores nothing more: %d bytes of at most %d", h.StoreBytes, h.StoreLimit))
 	}
 	if latest := e.log.latest(recentProblem); latest != "" && len(missing) > 0 {
 		why = append(why, latest)
@@ -193,7 +208,7 @@ func (e *embedded) agree(ctx context.Context) error {
 		return err
 	}
 	if len(servers) < expect {
-		return errNotAsked
+		return fmt.Errorf("%w: %d of %d nodes that are seen have answered", errNotYet, len(servers), expect)
 	}
 	return nil
 }
