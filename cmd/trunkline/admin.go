@@ -85,7 +85,7 @@ func (f *adminQuery) explain(err error) error {
 	case err == nil || errors.As(err, new(*cli.Error)):
 		return err
 	case errors.Is(err, errNoPath):
-		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "the server is older than this question"}
+		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "this is no admin endpoint, or one older than this question; --admin names another address"}
 	}
 	return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "is the server running? --admin names another address"}
 }
@@ -122,6 +122,11 @@ func getAdmin(ctx context.Context, addr, path string) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot ask admin endpoint %q: %w", addr, err)
 	}
+	return doAdmin(addr, req)
+}
+
+// doAdmin sends a request to the admin endpoint; the caller closes the body.
+func doAdmin(addr string, req *http.Request) (*http.Response, error) {
 	tr := &http.Transport{DisableKeepAlives: true}
 	resp, err := tr.RoundTrip(req)
 	if err != nil {
@@ -132,12 +137,12 @@ func getAdmin(ctx context.Context, addr, path string) (*http.Response, error) {
 
 // refusalCodes maps the status of a refusal to exit codes; all others are 1.
 var refusalCodes = map[int]int{
-	http.StatusBadRequest: cli.CodeUsage, http.StatusNotFound: cli.CodeNotFound, http.StatusForbidden: cli.CodeNotAllowed,
+	http.StatusBadRequest: cli.CodeUsage, http.StatusNotFound: cli.CodeNotFound, http.StatusForbidden: cli.CodeNotAllowed, http.StatusUnauthorized: cli.CodeNotAllowed,
 	http.StatusConflict: cli.CodeConflict, http.StatusTooManyRequests: cli.CodeUnavailable, http.StatusServiceUnavailable: cli.CodeUnavailable,
 }
 
 // refused turns an answer that is no success into an error.
-func refused(resp *http.Response) error {
+func refused(resp *http.Response) *cli.Error {
 	var r ops.Refusal
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAdminBody)).Decode(&r); err != nil || r.Text == "" {
 		r.Text = "the server answers with HTTP status " + resp.Status

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -184,6 +185,9 @@ func (f *benchFlags) benchTarget(cmd *cobra.Command, args []string) (t loadgen.T
 		if len(args) > 0 && (strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://")) {
 			t.Protocol = loadgen.ProtocolHTTP
 		}
+	}
+	if !slices.Contains(loadgen.Protocols(), t.Protocol) {
+		return t, cli.Errorf(cli.CodeUsage, "cannot use --protocol %q: want one of %s", t.Protocol, strings.Join(loadgen.Protocols(), ", "))
 	}
 	if len(args) > 0 {
 		t.Addr = args[0]

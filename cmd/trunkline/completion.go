@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/cmd/trunkline/internal/contexts"
 	"trunkline/cmd/trunkline/loadgen"
@@ -17,6 +19,7 @@ import (
 )
 
 func newCompletionCmd() *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print the completion script of a shell",
@@ -25,8 +28,13 @@ func newCompletionCmd() *cobra.Command {
 			"To have it in every new shell, let the shell's start file run the line of the example, or write the script to where the shell looks for completions.",
 		Example: "  source <(trunkline completion bash)\n  source <(trunkline completion zsh)\n  trunkline completion fish | source\n" +
 			"  trunkline completion powershell | Out-String | Invoke-Expression",
-		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: shells,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 && slices.Contains(shells, args[0]) {
+				return nil
+			}
+			return cli.Errorf(cli.CodeUsage, "cannot make a script for %q: want one of %s", strings.Join(args, " "), strings.Join(shells, ", "))
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, out := cmd.Root(), new(bytes.Buffer)
 			var err error
@@ -102,7 +110,7 @@ func completeAll(root *cobra.Command) {
 		"log-level":  oneOf(obs.LogLevels()...),
 		"log-format": oneOf(obs.LogFormats()...),
 		"role":       oneOf(token.Participant.String(), token.Coordinator.String(), token.Auditor.String(), token.Operator.String()),
-		"protocol":   oneOf(loadgen.ProtocolKernel, loadgen.ProtocolToolhost, loadgen.ProtocolThreads, loadgen.ProtocolExacta, loadgen.ProtocolHTTP),
+		"protocol":   oneOf(loadgen.Protocols()...),
 	}
 	eachCommand(root, func(cmd *cobra.Command) {
 		if f := args[cmd.CommandPath()]; f != nil && cmd.ValidArgsFunction == nil {
@@ -124,8 +132,12 @@ func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
-func oneOf(values ...string) cobra.CompletionFunc {
-	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+func oneOf[T ~string](values ...T) cobra.CompletionFunc {
+	var list []cobra.Completion
+	for _, v := range values {
+		list = append(list, string(v))
+	}
+	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
 }
 
 // completeMethods completes the first argument of call.

@@ -1,14 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/cmd/trunkline/internal/doctor"
 )
 
 func newConfigCmd() *cobra.Command {
@@ -63,16 +65,18 @@ func newConfigCheckCmd() *cobra.Command {
 		Short: "Check the settings and what they name, without starting anything",
 		Long: "Check the settings, and look at what they name: certificates and their\n" +
 			"keys, files with tokens, directories. An address in use is a warning,\n" +
-			"for it may be that of the running server. No other machine is asked.",
+			"for it may be that of the running server. No other machine is asked.\n" +
+			"These are checks of 'trunkline doctor', which has more of them, and what\n" +
+			"to do about each.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadConfig(cmd)
 			if err != nil {
 				return err
 			}
-			warnings, err := c.Check(time.Now())
+			warnings, err := checkNamed(cmd.Context(), c)
 			if err != nil {
-				return cli.AsUsage(err, "")
+				return cli.AsUsage(err, "'trunkline doctor' shows what to do about each")
 			}
 			for _, w := range warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w.Text)
@@ -91,9 +95,37 @@ func newConfigCheckCmd() *cobra.Command {
 // checkedConfig is the document of config check --json; a failed check is an error document
 // instead.
 type checkedConfig struct {
-	OK       bool             `json:"ok"`
-	File     string           `json:"file"`
-	Warnings []config.Finding `json:"warnings"`
+	OK       bool            `json:"ok"`
+	File     string          `json:"file"`
+	Warnings []configWarning `json:"warnings"`
+}
+
+// configWarning is what a server would start with all the same, or what this user cannot know.
+type configWarning struct {
+	Key     string `json:"key"`
+	Warning bool   `json:"warning"` // true
+	Text    string `json:"text"`
+}
+
+// checkNamed looks at what the settings name. The error has all that is wrong.
+func checkNamed(ctx context.Context, c *config.Config) ([]configWarning, error) {
+	warnings := []configWarning{}
+	var wrong []string
+	for _, f := range doctor.Named(ctx, c).Checks {
+		text, named := f.Evidence, strings.Contains(f.Evidence, f.Subject)
+		if !named {
+			text = f.Subject + ": " + text
+		}
+		switch {
+		case f.Result == doctor.Warning:
+			warnings = append(warnings, configWarning{f.Subject, true, text})
+		case f.Result == doctor.Failed && named:
+			wrong = append(wrong, text)
+		case f.Result == doctor.Failed:
+			wrong = append(wrong, "cannot use "+text)
+		}
+	}
+	return warnings, config.Problems(wrong)
 }
 
 func newConfigSchemaCmd() *cobra.Command {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,18 +27,29 @@ type listFlags struct {
 	limit          int
 }
 
-func (f *listFlags) add(cmd *cobra.Command, sorts string) {
+func (f *listFlags) add(cmd *cobra.Command, sorts ...string) {
 	f.adminQuery.add(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.protocol, "protocol", "", "only those of ipc, http, toolhost, threads or exacta")
-	fs.StringVar(&f.sort, "sort", "", sorts)
+	fs.StringVar(&f.protocol, "protocol", "", "only those of "+inWords(ops.Protocols()))
+	fs.StringVar(&f.sort, "sort", "", inWords(sorts)+" (default "+sorts[0]+")")
+	_ = cmd.RegisterFlagCompletionFunc("protocol", oneOf(ops.Protocols()...)) // the flags are there
+	_ = cmd.RegisterFlagCompletionFunc("sort", oneOf(sorts...))
 	fs.IntVar(&f.limit, "limit", 100, "how many at most, up to "+strconv.Itoa(maxListed))
+}
+
+// inWords lists values for people.
+func inWords(values []string) string {
+	last := len(values) - 1
+	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
 // find checks the flags and finds the address.
 func (f *listFlags) find(cmd *cobra.Command) error {
 	if f.limit < 1 || f.limit > maxListed {
 		return cli.Errorf(cli.CodeUsage, "cannot use --limit %d: want 1 to %d", f.limit, maxListed)
+	}
+	if f.protocol != "" && !slices.Contains(ops.Protocols(), f.protocol) {
+		return cli.Errorf(cli.CodeUsage, "cannot use --protocol %q: want %s", f.protocol, inWords(ops.Protocols()))
 	}
 	return f.adminQuery.find(cmd)
 }
@@ -52,8 +64,9 @@ func newConnectionsCmd() *cobra.Command {
 		Example: "  trunkline connections --sort unsent\n  trunkline connections --protocol ipc --json",
 		Args:    cobra.NoArgs,
 	}
-	f.add(cmd, "id, age, idle, bytes_in, bytes_out, unsent, in_flight or streams (default id)")
+	f.add(cmd, "id", "age", "idle", "bytes_in", "bytes_out", "unsent", "in_flight", "streams")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runConnections(cmd, &f) }
+	cmd.AddCommand(newConnectionsDropCmd())
 	return cmd
 }
 
@@ -106,7 +119,7 @@ func newSlowlogCmd() *cobra.Command {
 		Example: "  trunkline slowlog --sort duration --limit 20\n  trunkline slowlog --protocol toolhost --json",
 		Args:    cobra.NoArgs,
 	}
-	f.add(cmd, "time or duration (default time)")
+	f.add(cmd, "time", "duration")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runSlowlog(cmd, &f) }
 	return cmd
 }

@@ -3,6 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,12 +78,26 @@ func TestSlowlogIsSortedAndCut(t *testing.T) {
 	order("", "--protocol", "exacta")
 }
 
+// TestOnlyProtocolsOfConnections: a name of another verb is refused, and not offered.
+func TestOnlyProtocolsOfConnections(t *testing.T) {
+	for _, verb := range []string{"connections", "slowlog"} {
+		_, talk := asked(t, cli.CodeUsage, verb, "--protocol", "kernel")
+		wantParts(t, talk, `cannot use --protocol "kernel": want ipc, http, toolhost, threads or exacta`)
+		out, _ := asked(t, 0, "__completeNoDesc", verb, "--protocol", "")
+		if !strings.HasPrefix(out, "ipc\nhttp\ntoolhost\nthreads\nexacta\n:") {
+			t.Errorf("%s: %s", verb, out)
+		}
+	}
+	out, _ := asked(t, 0, "__completeNoDesc", "slowlog", "--sort", "")
+	wantParts(t, out, "time\nduration\n:")
+}
+
 // TestAnOlderServer has no such lists.
 func TestAnOlderServer(t *testing.T) {
 	addr := adminOf(t, nil)
 	for _, verb := range []string{"connections", "slowlog", "top"} {
 		_, talk := asked(t, cli.CodeFailed, verb, "--admin", addr)
-		wantParts(t, talk, "no such path", "hint: the server is older than this question")
+		wantParts(t, talk, "no such path", "hint: this is no admin endpoint, or one older than this question; --admin names another address")
 	}
 }
 
@@ -96,4 +115,82 @@ func TestFrameLines(t *testing.T) {
 	f(ops.Frame{Direction: "out", Type: "unreadable", Bytes: 9, PayloadCut: `{"a`}, `out unreadable   9 B  {"a…`)
 	f(ops.Frame{Type: "lost", Lost: 12}, "--  12 frames are missing here, there was no room for them")
 	f(ops.Frame{Type: "closed"}, "--  the connection is closed")
+}
+
+// TestConnectionsDrop: the token of an operator is shown to the console, and its answers have their
+// exit codes.
+func TestConnectionsDrop(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("operator-0123456789\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, answer := 200, `{"ok":true}`
+		switch {
+		case r.Method != "POST" || r.URL.Path != "/console/connection/drop" || r.FormValue("reason") != "why not":
+			status, answer = 405, "no"
+		case r.Header.Get("Authorization") == "":
+			status, answer = 401, `{"error":"a token is needed"}`
+		case r.Header.Get("Authorization") != "Bearer operator-0123456789":
+			status, answer = 403, `{"error":"the role viewer may not change anything"}`
+		case r.FormValue("id") != "ipc-7":
+			status, answer = 404, `{"error":"not found: it is not open"}`
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer)
+	}))
+	defer srv.Close()
+	addr := strings.TrimPrefix(srv.URL, "http://")
+	drop := func(code int, args ...string) (out, talk string) {
+		t.Helper()
+		return asked(t, code, append([]string{"connections", "drop", "--admin", addr, "--reason", "why not"}, args...)...)
+	}
+	out, talk := drop(0, "ipc-7", "--token-file", token)
+	if out != "dropped  ipc-7\n" || talk != "" {
+		t.Errorf("%q %q", out, talk)
+	}
+	if out, _ = drop(0, "ipc-7", "--token-file", token, "--json"); out != "{\n  \"dropped\": \"ipc-7\"\n}\n" {
+		t.Errorf("%q", out)
+	}
+	_, talk = drop(cli.CodeNotFound, "ipc-8", "--token-file", token)
+	wantParts(t, talk, "not open", "'trunkline connections' lists those")
+	_, talk = drop(cli.CodeNotAllowed, "ipc-7")
+	wantParts(t, talk, "a token is needed", "admin.console_operator_token_file of the server")
+	if err := os.WriteFile(token, []byte("viewer-0123456789\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, talk = drop(cli.CodeNotAllowed, "ipc-7", "--token-file", token, "--json")
+	wantParts(t, talk, `"error":"the role viewer may not change anything","code":4`)
+	drop(cli.CodeUsage)
+	drop(cli.CodeUsage, "ipc-7", "ipc-8")
+	drop(cli.CodeUsage, "ipc-7", "--token-file", token+"x")
+	srv.Close()
+	drop(cli.CodeUnavailable, "ipc-7", "--token-file", token)
+}
+
+// TestConnectionsDropKeepsTheToken: that of the settings goes to the address of the settings, and
+// to no other one.
+func TestConnectionsDropKeepsTheToken(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.WriteFile("token", []byte("operator-0123456789\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shown := make(chan string, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown <- r.Header.Get("Authorization")
+		_, _ = io.WriteString(w, `{"ok":true}`)
+	}))
+	defer srv.Close()
+	addr := strings.TrimPrefix(srv.URL, "http://")
+	f := func(want string, args ...string) {
+		t.Helper()
+		asked(t, 0, append([]string{"connections", "drop", "ipc-1", "--set", "admin.console_operator_token_file=token"}, args...)...)
+		if got := <-shown; got != want {
+			t.Errorf("%q: %q was shown, want %q", args, got, want)
+		}
+	}
+	f("Bearer operator-0123456789", "--set", "admin.listen_addr="+addr)
+	f("", "--admin", addr)
+	f("Bearer operator-0123456789", "--admin", addr, "--token-file", "token")
 }

@@ -36,6 +36,8 @@ func contextFields() []contextField {
 			of: func(c *contexts.Context) *string { return &c.TLSKey }},
 		{name: fieldAdmin, setting: "admin.listen_addr", help: "admin endpoint, host:port",
 			of: func(c *contexts.Context) *string { return &c.Admin }},
+		{name: fieldConsoleTokenFile, setting: "admin.console_operator_token_file", file: true, help: "file with the token of operators of the web console",
+			of: func(c *contexts.Context) *string { return &c.ConsoleTokenFile }},
 		{name: fieldThreadsURL, env: envThreadsURL, help: "server of agent threads, URL",
 			of: func(c *contexts.Context) *string { return &c.ThreadsURL }},
 		{name: fieldTokenFile, env: envThreadsTokenFile, file: true, help: "file with the token for agent threads",
@@ -49,12 +51,13 @@ func contextFields() []contextField {
 
 // Fields that client verbs ask for.
 const (
-	fieldAddr            = "addr"
-	fieldAdmin           = "admin"
-	fieldThreadsURL      = "threads-url"
-	fieldTokenFile       = "token-file"
-	fieldExactaAddr      = "exacta-addr"
-	fieldExactaTokenFile = "exacta-token-file"
+	fieldAddr             = "addr"
+	fieldConsoleTokenFile = "console-token-file"
+	fieldAdmin            = "admin"
+	fieldThreadsURL       = "threads-url"
+	fieldTokenFile        = "token-file"
+	fieldExactaAddr       = "exacta-addr"
+	fieldExactaTokenFile  = "exacta-token-file"
 )
 
 // chosenContext returns the context in force, an empty one without any.

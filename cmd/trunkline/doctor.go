@@ -57,7 +57,7 @@ func runDoctor(cmd *cobra.Command, quiet bool) error {
 const (
 	resultWidth  = 9
 	checkWidth   = 19
-	doctorWidth  = 100
+	doctorWidth  = 80
 	foundAtWidth = resultWidth + checkWidth
 )
 
@@ -87,7 +87,7 @@ func showChecks(cmd *cobra.Command, r *doctor.Report) error {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "%d checks, %d failed, %d warnings\n", len(r.Checks), r.Failures, r.Warnings)
+	fmt.Fprintf(&b, "%d checks, %d failed, %d with a warning\n", len(r.Checks), r.Failures, r.Warnings)
 	if _, err := cmd.OutOrStdout().Write([]byte(b.String())); err != nil {
 		return fmt.Errorf("cannot write output: %w", err)
 	}

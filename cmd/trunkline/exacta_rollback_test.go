@@ -148,7 +148,7 @@ func TestRollbackOfNothing(t *testing.T) {
 	f(50, "trunkline: FS-001: ", "00000000-0000-4000-8000-000000000001")
 	f(2, `cannot use "../x" as the id of a rollback point`, "../x")
 	f(2, "accepts 1 arg(s)")
-	f(2, "unknown command", "--list", "x")
+	f(2, `cannot use argument "x"`, "--list", "x")
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
 		t.Errorf("the project was changed: %v %v", entries, err)
 	}

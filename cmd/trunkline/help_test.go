@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"trunkline/cmd/trunkline/internal/doctor"
 )
 
 // columns is the width of the narrowest common terminal.
@@ -50,6 +52,26 @@ func TestHelpFitsATerminal(t *testing.T) {
 	}
 }
 
+// TestDoctorFitsATerminal: evidence and fixes are longer than a line.
+func TestDoctorFitsATerminal(t *testing.T) {
+	words := strings.TrimSpace(strings.Repeat("evidence ", 40))
+	cmd, out := newDoctorCmd(), new(bytes.Buffer)
+	cmd.SetOut(out)
+	if err := showChecks(cmd, &doctor.Report{Checks: []doctor.Finding{
+		{ID: "store.filesystem", Subject: "store.dir", Result: doctor.Warning, Evidence: words, Fix: words},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if strings.Count(out.String(), "evidence") != 80 {
+		t.Error(out.String())
+	}
+}
+
 func TestHelpOfTopics(t *testing.T) {
 	f := func(args string, code int, stdout, stderr string) {
 		t.Helper()
@@ -64,6 +86,10 @@ func TestHelpOfTopics(t *testing.T) {
 	f("help store verify", 0, "Usage:\n  trunkline store verify", "")
 	f("help", 0, "Available Commands:", "")
 	f("help nosuch", 2, "", "cannot help with \"nosuch\"")
+	f("help toopics", 2, "", "hint: did you mean topics?")
+	f("help pipeline", 2, "", "hint: did you mean pipelines?")
+	f("help stor", 2, "", "hint: did you mean store")
+	f("help store toopics", 2, "", "hint: run 'trunkline store --help'")
 	f("help events more", 2, "", "cannot help with \"events\"")
 }
 
@@ -72,4 +98,13 @@ func runMain(args ...string) ran {
 	var out, errs bytes.Buffer
 	code := run(args, strings.NewReader(""), &out, &errs)
 	return ran{code, out.String(), errs.String()}
+}
+
+// TestHelpNamesEveryDefault: an empty default is a word, too.
+func TestHelpNamesEveryDefault(t *testing.T) {
+	eachCommand(newRootCmd(), func(cmd *cobra.Command) {
+		if u := cmd.UsageString(); strings.Contains(u, "default )") {
+			t.Errorf("%s: a default without a name\n%s", cmd.CommandPath(), u)
+		}
+	})
 }

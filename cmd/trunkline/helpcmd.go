@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,7 +62,15 @@ func noHelp(at *cobra.Command, name string) error {
 	if at.SuggestionsMinimumDistance <= 0 {
 		at.SuggestionsMinimumDistance = at.Root().SuggestionsMinimumDistance
 	}
-	if near := at.SuggestionsFor(name); len(near) > 0 {
+	near := at.SuggestionsFor(name)
+	if !at.HasParent() {
+		for _, topic := range append(topicNames(), "topics") {
+			if cli.Distance(topic, name) <= at.SuggestionsMinimumDistance && !slices.Contains(near, topic) {
+				near = append(near, topic)
+			}
+		}
+	}
+	if len(near) > 0 {
 		return err.WithHint("did you mean " + strings.Join(near, " or ") + "?")
 	}
 	return err.WithHint(helpHint(at))

@@ -53,6 +53,8 @@ func (r *request) hint(said *client.Error) string {
 		return r.mixed
 	case said.RetryAfterSeconds > 0:
 		return fmt.Sprintf("try again in %g s", said.RetryAfterSeconds)
+	case said.Retryable && strings.HasPrefix(said.Message, "Storage "):
+		return "the disk of the server's store.dir has no room, or cannot be written; changes are taken again once it can"
 	case said.Retryable:
 		return "the server is saturated; the same request may succeed a moment later"
 	case said.Code == wire.NotFound && strings.HasPrefix(said.Message, "Unknown ") && r.info.Name == "":

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/codec/wire"
 	"trunkline/handlers/ipc"
+	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ipc/ipctest"
 )
 
@@ -50,6 +52,21 @@ func TestCallHints(t *testing.T) {
 	f(3, "Unknown service: orchestraton\nhint: did you mean orchestration.GetSessionState"+list, "orchestraton.GetSessionState", "{}")
 	f(3, "Unknown kernel method: Frobnicate\nhint: 'trunkline call --list' shows the methods\n", "kernel.Frobnicate", "{}")
 	f(2, "cannot call \"GetProcess\": want SERVICE.METHOD\nhint: did you mean kernel.GetProcess"+list, "GetProcess", "{}")
+}
+
+// TestHintsOfWhatMaySucceedLater: a full disk is not a busy server.
+func TestHintsOfWhatMaySucceedLater(t *testing.T) {
+	r := request{info: ipc.MethodInfo{Service: "kernel", Name: "CreateProcess"}}
+	for message, want := range map[string]string{
+		"Storage is full; try again":           "the disk of the server's store.dir",
+		"Storage cannot be written; try again": "the disk of the server's store.dir",
+		"Kernel request queue is full":         "the server is saturated",
+	} {
+		got := r.hint(&client.Error{Code: wire.ResourceExhausted, Message: message, Retryable: true})
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s", message, got)
+		}
+	}
 }
 
 // TestEveryMethodIsNearItself with one letter missing, and far from nonsense.

@@ -70,7 +70,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteC()
 	if err != nil && !*started {
-		err = cli.AsUsage(err, helpHint(cmd))
+		err = usageError(cmd, err)
 	}
 	if err == nil {
 		err = out.err
@@ -136,9 +136,10 @@ func verbs() []*cobra.Command {
 func newRootCmd() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "trunkline",
-		Short: "A high-throughput wire engine in one binary",
-		Long: "Trunkline serves length-prefixed MessagePack over TCP, TLS and unix sockets, and speaks it from the command line. It takes\n" +
-			"envelopes a step further over HTTP and on stdin; without arguments, stdin names the command.\n\n" +
+		Short: "Keep what agents share, and serve it over five wire protocols",
+		Long: "Trunkline keeps what agents share (processes with quotas, pipelines, messages, tools, threads, changes of projects), serves\n" +
+			"it over five wire protocols, and speaks them from the command line. 'trunkline serve --dev' is a server to try things out,\n" +
+			"'trunkline help topics' lists the cheat sheets. Without arguments, stdin names a command on envelopes.\n\n" +
 			"Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 unavailable or timed out, 6 conflict. An unknown command\n" +
 			"and every failure of process, create, can-continue, result, validate and version is 1.",
 		Args:                       unknownVerb,
@@ -185,6 +186,24 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 		return unknownVerb(cmd, args)
 	}
 	return err
+}
+
+// usageError makes an error of cobra one of usage. To cobra an argument too many is an unknown
+// command, also of a command that has none below it, and a wrong number of arguments has no names.
+func usageError(cmd *cobra.Command, err error) error {
+	text := err.Error()
+	switch {
+	case strings.HasPrefix(text, "unknown command ") && !cmd.HasSubCommands():
+		err = cli.Errorf(cli.CodeUsage, "cannot use argument %q", cmd.Flags().Arg(0)).WithHint(useHint(cmd))
+	case strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires "):
+		return cli.AsUsage(err, useHint(cmd))
+	}
+	return cli.AsUsage(err, helpHint(cmd))
+}
+
+// useHint shows the arguments of a command.
+func useHint(cmd *cobra.Command) string {
+	return "it is '" + cmd.UseLine() + "'; " + helpHint(cmd)
 }
 
 func helpHint(cmd *cobra.Command) string { return "run '" + cmd.CommandPath() + " --help' for usage" }

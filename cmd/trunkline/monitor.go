@@ -35,9 +35,10 @@ func newMonitorCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "monitor CONNECTION",
 		Short: "Show the frames of one connection as they pass",
-		Long: "Show the frames of one connection of the kernel endpoint as they pass, a line\n" +
-			"each, until it is closed, SIGINT, SIGTERM or --count frames. The names of\n" +
-			"connections are those of 'trunkline connections'.\n\n" +
+		Long: "Show the frames of one connection of the kernel endpoint as they pass, or the\n" +
+			"lines of one to the tools, threads or projects, a line each, until it is\n" +
+			"closed, SIGINT, SIGTERM or --count of them. The names of connections are those\n" +
+			"of 'trunkline connections'; those over HTTP cannot be monitored.\n\n" +
 			"The connection is not slowed down. What is too much for this side is lost and\n" +
 			"counted where it is missing. Payloads are shown with --payload, if the server\n" +
 			"has admin.monitor_payloads=true, and never with the credentials in them.",

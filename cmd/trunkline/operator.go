@@ -48,7 +48,8 @@ func newOperatorCmd(use, short string, run func(o *operator) (any, error)) *cobr
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		Long: short + ". The token must be that of a coordinator or an operator: " + envThreadsTokenFile + " is a file with it, or\n" +
-			envThreadsToken + " the token itself. " + envThreadsURL + " is the server (default " + defaultThreadsURL + ").",
+			envThreadsToken + " the token itself. " + envThreadsURL + " is the server (default " + defaultThreadsURL + ").\n\n" +
+			"Exit codes: 0 ok, 1 failed, with a JSON object on stderr, 2 usage.",
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			for _, name := range []string{"thread-id", "reason"} {
 				if f := cmd.Flags().Lookup(name); f != nil && !f.Changed {

@@ -27,7 +27,7 @@ var namedForms = []struct{ name, form string }{
 	{"milliseconds", `\b1[5-9]\d{11}\b`},
 	{"seconds", `\b(?:secs|mb|mb_per_sec|eta_secs)(?:"?[:=])[0-9.e-]+`},
 	{"took", `\b\d+(?:\.\d+)? (?:µs|ms)`},
-	{"measured", `"(?:(?:sum|p50|p90|p99|p999|age|idle)_)?seconds":[0-9.e-]+`},
+	{"measured", `"(?:(?:sum|p50|p90|p99|p999|age|idle|up_to)_)?seconds":[0-9.e-]+`},
 	{"address", `"(?:peer|listener)":"[0-9.]+:\d+"`},
 	{"connection", `"ipc-\d+"`},
 	{"pid", `"pid":\d+|"started":"\d+"|^process  \d+`},

@@ -39,7 +39,7 @@ func newReloadCmd() *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.admin, "admin", "", "admin endpoint, host:port (default admin.listen_addr)")
+	f.addAdmin(fs)
 	fs.DurationVar(&timeout, "timeout", reloadTimeout, "how long the outcome may take")
 	config.AddSourceFlags(fs)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -70,7 +70,7 @@ func runReload(ctx context.Context, cmd *cobra.Command, addr string) error {
 	if err := hangUp(&before); err != nil {
 		return err
 	}
-	r, err := awaitReload(ctx, addr, sent)
+	r, err := awaitReload(ctx, addr, &before, sent)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func runReload(ctx context.Context, cmd *cobra.Command, addr string) error {
 // hangUp sends the signal to the process that answered. A number alone may be that of another
 // process here, where the server runs in a container: so is the time at which it began compared.
 func hangUp(r *ops.Reload) error {
-	if r.PID <= 0 || r.Started == "" || procgroup.StartOf(r.PID) != r.Started {
+	if !lives(r) {
 		return cli.Errorf(cli.CodeUnavailable, "cannot find the server, process %d, on this machine", r.PID).
 			WithHint("run this beside the server, in the same container; where that is not possible send it SIGHUP")
 	}
@@ -101,8 +101,14 @@ func hangUp(r *ops.Reload) error {
 	return nil
 }
 
-// awaitReload returns the outcome of the first reload that began after the signal was sent.
-func awaitReload(ctx context.Context, addr string, sent time.Time) (*ops.Reload, error) {
+// lives reports whether the process that answered is one of this machine.
+func lives(r *ops.Reload) bool {
+	return r.PID > 0 && r.Started != "" && procgroup.StartOf(r.PID) == r.Started
+}
+
+// awaitReload returns the outcome of the first reload that began after the signal was sent to the
+// server of before.
+func awaitReload(ctx context.Context, addr string, before *ops.Reload, sent time.Time) (*ops.Reload, error) {
 	tick := time.NewTicker(reloadPoll)
 	defer tick.Stop()
 	for {
@@ -110,6 +116,9 @@ func awaitReload(ctx context.Context, addr string, sent time.Time) (*ops.Reload,
 		err := getJSON(ctx, addr, "/reload", r)
 		if err == nil && r.At != nil && !r.At.Before(sent) {
 			return r, nil
+		}
+		if !lives(before) {
+			return nil, cli.Errorf(cli.CodeUnavailable, "the server, process %d, has ended", before.PID)
 		}
 		select {
 		case <-tick.C:

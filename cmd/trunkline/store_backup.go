@@ -12,6 +12,7 @@ import (
 	"trunkline/cmd/trunkline/internal/control"
 	"trunkline/cmd/trunkline/internal/journaltool"
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/embedded"
 )
 
 // backupFlags are the arguments of store backup and store restore.
@@ -82,57 +83,68 @@ func runStoreBackup(cmd *cobra.Command, f *backupFlags, dest string) error {
 // make makes the backup: of the directory itself, or where a server has it open, of a checkpoint.
 // unread is why the copy, which is whole, was not verified.
 func (b *madeBackup) make(ctx context.Context, verify bool, bar *cli.Progress) (unread, err error) {
-	unread, err = b.copy(ctx, b.Directory, verify, bar)
-	if !errors.Is(err, journal.ErrLocked) {
-		return unread, err
+	err = b.copy(ctx, b.Directory, verify, bar)
+	if errors.Is(err, journal.ErrLocked) {
+		err = b.copyOnline(ctx, err, verify, bar)
 	}
-	if err := journaltool.Outside(b.Directory, b.Backup); err != nil {
+	if err != nil || !verify {
 		return nil, err
 	}
-	lease, failed := control.Ask(ctx, b.Directory)
-	if failed != nil {
-		if errors.Is(failed, control.ErrNoServer) {
-			return nil, fmt.Errorf("%w, and %w", err, failed)
+	if b.Report == nil {
+		if b.Report, unread = journaltool.Verify(ctx, b.Backup, bar); unread != nil {
+			return unread, nil
 		}
-		return nil, failed
 	}
-	defer lease.Close()
-	b.Online, b.Index = true, lease.Index
-	unread, err = b.copy(lease.Context(), lease.Dir, verify, bar)
-	if err != nil && ctx.Err() == nil && lease.Context().Err() != nil {
-		return nil, fmt.Errorf("cannot copy the checkpoint %s: %w", lease.Dir, context.Cause(lease.Context()))
+	asked := b.Index
+	if b.Index = 0; b.Report.Sound {
+		b.Index = b.Report.LastIndex
 	}
-	if r := b.Report; err == nil && r != nil && r.Sound && r.LastIndex < lease.Index {
-		err = fmt.Errorf("the copy in %s ends at index %d, before %d: it is not complete", b.Backup, r.LastIndex, lease.Index)
+	if b.Report.Sound && b.Index < asked {
+		err = fmt.Errorf("the copy in %s ends at index %d, before %d: it is not complete", b.Backup, b.Index, asked)
 	}
-	return unread, err
-}
-
-// copy copies a directory that does not change meanwhile.
-func (b *madeBackup) copy(ctx context.Context, dir string, verify bool, bar *cli.Progress) (unread, err error) {
-	if !journaltool.IsArchive(b.Backup) {
-		if b.Bytes, err = journaltool.Backup(ctx, dir, b.Backup, bar); err == nil && verify {
-			b.Report, unread = journaltool.Verify(ctx, b.Backup, bar)
-			b.complete(unread)
-		}
-		return unread, err
-	}
-	if verify { // an archive cannot be opened; what is read of it again are its bytes
-		if b.Report, err = journaltool.Verify(ctx, dir, bar); err != nil {
-			return nil, err
-		}
-		b.complete(nil)
-	}
-	written, sum, err := journaltool.Archive(ctx, dir, b.Backup, bar)
-	b.Bytes, b.SHA256 = written, hex.EncodeToString(sum[:])
 	return nil, err
 }
 
-// complete takes the end of a sound copy.
-func (b *madeBackup) complete(unread error) {
-	if unread == nil && b.Report.Sound {
-		b.Index = b.Report.LastIndex
+// copyOnline copies a checkpoint of the server that has the directory open, as locked reports, and
+// gives it back: nothing that follows needs the server.
+func (b *madeBackup) copyOnline(ctx context.Context, locked error, verify bool, bar *cli.Progress) error {
+	if err := journaltool.Outside(b.Directory, b.Backup); err != nil {
+		return err
 	}
+	lease, err := control.Ask(ctx, b.Directory)
+	if errors.Is(err, control.ErrNoServer) {
+		return fmt.Errorf("%w, and %w", locked, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer lease.Close()
+	b.Online, b.Index = true, lease.Index
+	if err := embedded.LeavesRoom(lease.Dir, b.Backup); err != nil {
+		return cli.Errorf(cli.CodeFailed, "%w", err).WithHint("a server without room refuses every change; make the backup on another disk")
+	}
+	err = b.copy(lease.Context(), lease.Dir, verify, bar)
+	if err != nil && ctx.Err() == nil && lease.Context().Err() != nil {
+		return fmt.Errorf("cannot copy the checkpoint %s: %w", lease.Dir, context.Cause(lease.Context()))
+	}
+	return err
+}
+
+// copy copies a directory that does not change meanwhile. For an archive it verifies the original:
+// the archive cannot be opened, and what is read of it again are its bytes.
+func (b *madeBackup) copy(ctx context.Context, dir string, verify bool, bar *cli.Progress) (err error) {
+	if !journaltool.IsArchive(b.Backup) {
+		b.Bytes, err = journaltool.Backup(ctx, dir, b.Backup, bar)
+		return err
+	}
+	if verify {
+		if b.Report, err = journaltool.Verify(ctx, dir, bar); err != nil {
+			return err
+		}
+	}
+	written, sum, err := journaltool.Archive(ctx, dir, b.Backup, bar)
+	b.Bytes, b.SHA256 = written, hex.EncodeToString(sum[:])
+	return err
 }
 
 // unverified is the error for a copy that was made and not verified.

@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -16,6 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/cmd/trunkline/internal/control"
+	"trunkline/engine/journal"
+	"trunkline/engine/journal/embedded"
+	"trunkline/engine/kernel"
 	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ipc/client"
 )
@@ -239,4 +246,110 @@ func checkBackup(t *testing.T, dest string, made bool, before []string) {
 	if missing := holds(t, store, before); len(missing) > 0 {
 		t.Errorf("%s has not %q, which were answered before it was begun", dest, missing)
 	}
+}
+
+// TestCheckpointsThatAreLeft: a start removes the checkpoints of a server that was killed, also
+// where the store has another name since, or its checkpoints another place.
+func TestCheckpointsThatAreLeft(t *testing.T) {
+	f := func(before, after string, moved bool) {
+		t.Helper()
+		at := t.TempDir()
+		dir := filepath.Join(at, "data")
+		t.Setenv("TRUNKLINE_STORE_BACKUP_DIR", before)
+		s := startStoreServer(t, dir, "always", 0)
+		lease, err := control.Ask(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.kill()
+		lease.Close()
+		left := filepath.Dir(lease.Dir)
+		if moved {
+			if err := os.Rename(dir, dir+"2"); err != nil {
+				t.Fatal(err)
+			}
+			left, dir = strings.Replace(left, dir, dir+"2", 1), dir+"2"
+		}
+		if _, err := os.Stat(left); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("TRUNKLINE_STORE_BACKUP_DIR", after)
+		startStoreServer(t, dir, "always", 1).kill()
+		if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("from %q to %q: %s is left (%v)", before, after, left, err)
+		}
+	}
+	f("", "", false)
+	f("", "", true)
+	elsewhere := t.TempDir()
+	f("", elsewhere, false)
+	f(elsewhere, elsewhere, false)
+}
+
+// terminal is what a progress bar is drawn on. It calls begins when the first phase of that name
+// begins.
+type terminal struct {
+	phase  string
+	begins func()
+}
+
+// Write implements io.Writer.
+func (w *terminal) Write(p []byte) (int, error) {
+	if begins := w.begins; begins != nil && strings.HasPrefix(string(p), "\r"+w.phase) {
+		w.begins = nil
+		begins()
+	}
+	return len(p), nil
+}
+
+// TestTheServerEndsDuringABackup: a copy in a directory needs the server until it is made, and is
+// verified without it; an archive needs it to its end, and there is none then.
+func TestTheServerEndsDuringABackup(t *testing.T) {
+	f := func(dest, phase string, want bool) {
+		t.Helper()
+		dir, at := t.TempDir(), t.TempDir()
+		s, err := embedded.Open(embedded.Config{Dir: dir, FreeBytes: func() (uint64, error) { return 1 << 40, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		l, err := journal.Open(s, journal.Config{})
+		if err == nil {
+			err = l.Replay(0, func(journal.Index, []byte) error { return nil })
+		}
+		for i := range 20 {
+			l.Append(kernel.AppendChange([]byte{kernel.Tag}, &kernel.Change{Kind: kernel.ChangeRemove, PID: fmt.Append(nil, i)}))
+			err = errors.Join(err, l.Barrier(t.Context()))
+		}
+		checkpoint := filepath.Join(t.TempDir(), "checkpoint")
+		server, failed := control.Serve(control.Config{Store: dir, Logger: slog.New(slog.DiscardHandler), Take: func(context.Context) (control.Checkpoint, func(), error) {
+			err := s.Checkpoint(checkpoint, nil)
+			return control.Checkpoint{Dir: checkpoint, Index: l.Durable()}, func() { _ = os.RemoveAll(checkpoint) }, err
+		}})
+		if err = errors.Join(err, failed); err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		ended := false
+		bar := cli.NewProgress(&terminal{phase: phase, begins: func() {
+			ended = true
+			server.Close()
+			time.Sleep(20 * time.Millisecond) // for the client to notice
+		}}, time.Now)
+		b := madeBackup{Directory: dir, Backup: filepath.Join(at, dest)}
+		unread, err := b.make(t.Context(), true, bar)
+		if made := err == nil && unread == nil; made != want || !ended || !b.Online {
+			t.Errorf("%s, %s: %v, %v (%+v)", dest, phase, unread, err, b)
+		}
+		if want && (b.Index != l.Durable() || !b.Report.Sound) {
+			t.Errorf("%s, %s: up to %d, want %d: %+v", dest, phase, b.Index, l.Durable(), b.Report)
+		}
+		if names, _ := os.ReadDir(at); !want && len(names) != 0 {
+			t.Errorf("%s, %s: left %v, %v", dest, phase, names, err)
+		}
+	}
+	f("copy", "log", true)
+	f("copy", "copy", false)
+	f("copy.tar", "log", false)
+	f("copy.tar", "copy", false)
 }

@@ -29,8 +29,9 @@ func newStoreExportCmd() *cobra.Command {
 		Long: "Print one JSON object per index: index, time, epoch, kind, the fields of the\n" +
 			"change, and base64: the record as it is stored. The first record of an epoch\n" +
 			"is a claim, which holds nothing. Without --from and --to, what older records\n" +
-			"left comes first, so that 'store import' can make the store again. A summary\n" +
-			"goes to stderr.",
+			"left comes first, so that 'store import' can make the store again. The last\n" +
+			"line counts the others; without it the export is not whole. A summary goes to\n" +
+			"stderr.",
 		Example: "  trunkline store export | jq 'select(.kind == \"kernel.create\")'\n  trunkline store export --from 1000 --to 2000 -o part.ndjson",
 		Args:    cobra.NoArgs,
 	}

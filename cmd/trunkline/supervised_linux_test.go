@@ -1,18 +1,21 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"io"
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +28,9 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/loadgen"
+	"trunkline/engine/procgroup"
 	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ops"
 )
 
 // supervisor plays systemd: it opens the sockets of a server, keeps them open while servers come
@@ -235,6 +240,63 @@ func TestARestartFailsNoRequest(t *testing.T) {
 	t.Logf("%d requests, %d sent again, %d connections ended unannounced", r.Total.Done, r.Total.Resent, r.Total.Lost)
 }
 
+// TestHTTPClientsOfADrainReachTheNextServer: while a request holds a drain up, one that connects
+// waits, and is answered by the server that comes next.
+func TestHTTPClientsOfADrainReachTheNextServer(t *testing.T) {
+	s := supervise(t, "http.listen_addr")
+	args := []string{"--set=store.mode=memory", "--listen=127.0.0.1:0", "--admin-listen=", "--set=kernel.shutdown_grace_secs=60"}
+	first := s.start(args...)
+	s.await(first, "READY=1")
+	const head, body = "POST /api/v1/process HTTP/1.1\r\nHost: x\r\nContent-Length: 18\r\n\r\n", `{"raw_input":"hi"}`
+	dial := func(request string) net.Conn {
+		t.Helper()
+		c, err := net.Dial("tcp", s.addrs[0])
+		if err == nil {
+			_, err = io.WriteString(c, request)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		_ = c.SetDeadline(time.Now().Add(2 * waitFor))
+		return c
+	}
+	answered := func(why string, c net.Conn) {
+		t.Helper()
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", why, err, first.log.String())
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		if resp.StatusCode != http.StatusOK || err != nil {
+			t.Errorf("%s: %s, %v", why, resp.Status, err)
+		}
+	}
+	const begun = "HTTP/1.1 100 Continue\r\n\r\n" // the request is in flight
+	idle, busy := dial(head+body), dial(strings.Replace(head, "\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n", 1))
+	answered("idle", idle)
+	got := make([]byte, len(begun))
+	if _, err := io.ReadFull(busy, got); err != nil || string(got) != begun {
+		t.Fatalf("%q, %v", got, err)
+	}
+	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := idle.Read(make([]byte, 1)); n > 0 || err == nil { // listeners close before it does
+		t.Errorf("an idle connection: %d bytes, %v", n, err)
+	}
+	late := dial(head + body)
+	if _, err := io.WriteString(busy, body); err != nil {
+		t.Fatal(err)
+	}
+	answered("in flight", busy)
+	if err := first.wait(); err != nil {
+		t.Errorf("%v\n%s", err, first.log.String())
+	}
+	s.await(s.start(args...), "READY=1")
+	answered("late", late)
+}
+
 // writeIdentity writes a new self-signed certificate for 127.0.0.1 and its key, and returns its
 // bytes.
 func writeIdentity(t *testing.T, cert, key string) string {
@@ -378,6 +440,57 @@ func TestReloadFromAFile(t *testing.T) {
 	}
 }
 
+// TestASettingsFileAtWork: one that is gone, empty or a part of itself takes nothing back to its
+// default.
+func TestASettingsFileAtWork(t *testing.T) {
+	s := supervise(t, "admin.listen_addr")
+	c := s.start("--set=store.mode=memory", "--listen=127.0.0.1:0")
+	s.await(c, "READY=1")
+	file := filepath.Join(c.Dir, "trunkline.yaml")
+	f := func(text string, code int, want string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if text == "gone" {
+			_ = os.Remove(file)
+		}
+		got, out, talk := trunkline(t, "reload", "--admin", s.addrs[0])
+		if got != code || !strings.Contains(out+talk, want) {
+			t.Errorf("%q: %d %s%s, want %d %s", text, got, out, talk, code, want)
+		}
+		s.await(c, "READY=1")
+	}
+	f("", 0, "changed  nothing")
+	f("kernel: {max_connections: 5}\n", 0, "kernel.max_connections")
+	f("gone", 1, "trunkline.yaml: it is gone; a file with only {} in it stands for no settings")
+	f("", 1, "trunkline.yaml: it is empty")
+	f("kernel: {max_conn", 1, "cannot read settings file")
+	f("kernel: {max_connections: 5}\n", 0, "changed  nothing")
+	f("# kernel: {max_connections: 5}\n", 0, "kernel.max_connections")
+	f("gone", 1, "it is gone")
+	f("{}", 0, "changed  nothing")
+	f("", 1, "it is empty")
+}
+
+// TestAServerThatEndsIsNotWaitedFor: a process that the signal ends has no outcome.
+func TestAServerThatEndsIsNotWaitedFor(t *testing.T) {
+	p := exec.Command("sleep", "600")
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Process.Kill() })
+	go func() { _ = p.Wait() }()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(ops.Reload{PID: p.Process.Pid, Started: procgroup.StartOf(p.Process.Pid)})
+	}))
+	t.Cleanup(srv.Close)
+	code, _, talk := trunkline(t, "reload", "--timeout=1h", "--admin", srv.Listener.Addr().String())
+	if code != cli.CodeUnavailable || !strings.Contains(talk, "has ended") {
+		t.Errorf("%d %s", code, talk)
+	}
+}
+
 // TestTheWatchdogIsFed while the server runs, and the start asks for time.
 func TestTheWatchdogIsFed(t *testing.T) {
 	s := supervise(t, "kernel.listen_addr")
@@ -414,24 +527,55 @@ func TestSocketsThatCannotBeUsed(t *testing.T) {
 	f(cli.CodeUsage, "there is no key source", "threads.listen_addr")
 }
 
-// TestASocketBeyondLoopback follows the rules of an address in the settings.
-func TestASocketBeyondLoopback(t *testing.T) {
-	s := supervise(t)
-	ln, err := net.Listen("tcp4", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
+// TestSocketsOfAnotherKind: addresses follow the rules of the settings, and a socket on which each
+// accept would fail is refused.
+func TestSocketsOfAnotherKind(t *testing.T) {
+	f := func(want string, domain, kind int, at syscall.Sockaddr, listen bool) {
+		t.Helper()
+		fd, err := syscall.Socket(domain, kind|syscall.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = syscall.Bind(fd, at)
+		}
+		if err == nil && listen {
+			err = syscall.Listen(fd, 1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := os.NewFile(uintptr(fd), "")
+		defer file.Close()
+		s := supervise(t)
+		s.names, s.files = []string{"kernel.listen_addr"}, []*os.File{file}
+		c := s.start("--set=store.mode=memory", "--admin-listen=")
+		if _ = c.wait(); c.ProcessState.ExitCode() != cli.CodeUsage || !strings.Contains(c.log.String(), want) {
+			t.Errorf("%v %s, want %s", c.ProcessState, c.log.String(), want)
+		}
 	}
-	defer ln.Close()
-	file, err := ln.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
+	const noStream = "kernel.listen_addr: it is no listening stream socket"
+	dir := t.TempDir()
+	f("an address beyond loopback needs TLS with client certificates", syscall.AF_INET, syscall.SOCK_STREAM, &syscall.SockaddrInet4{}, true)
+	f(noStream+": tcp socket, listening false", syscall.AF_INET, syscall.SOCK_STREAM, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}, false)
+	f(noStream, syscall.AF_INET, syscall.SOCK_DGRAM, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}, false)
+	f(noStream+": unixgram", syscall.AF_UNIX, syscall.SOCK_DGRAM, &syscall.SockaddrUnix{Name: dir + "/d"}, false)
+	f(noStream+": unixpacket", syscall.AF_UNIX, syscall.SOCK_SEQPACKET, &syscall.SockaddrUnix{Name: dir + "/p"}, true)
+	f("want an absolute path", syscall.AF_UNIX, syscall.SOCK_STREAM, &syscall.SockaddrUnix{Name: "@" + dir}, true)
+	f("an address may have no comma", syscall.AF_UNIX, syscall.SOCK_STREAM, &syscall.SockaddrUnix{Name: dir + "/a,b"}, true)
+}
+
+// TestTheNumberOfSockets is bounded: the names of a process are looked at one by one.
+func TestTheNumberOfSockets(t *testing.T) {
+	f := func(number, want string) {
+		t.Helper()
+		s := supervise(t, "kernel.listen_addr")
+		s.environ = []string{"LISTEN_FDS=" + number}
+		c := s.start("--set=store.mode=memory", "--admin-listen=")
+		if _ = c.wait(); c.ProcessState.ExitCode() != cli.CodeUsage || !strings.Contains(c.log.String(), want) {
+			t.Errorf("%v %s, want %s", c.ProcessState, c.log.String(), want)
+		}
 	}
-	defer file.Close()
-	s.names, s.files = []string{"kernel.listen_addr"}, []*os.File{file}
-	c := s.start("--set=store.mode=memory", "--admin-listen=")
-	if _ = c.wait(); c.ProcessState.ExitCode() != cli.CodeUsage || !strings.Contains(c.log.String(), "an address beyond loopback needs TLS with client certificates") {
-		t.Errorf("%v %s", c.ProcessState, c.log.String())
-	}
+	f("512", "cannot use the socket named LISTEN_FD_4: it is no listening stream socket")
+	f("513", "cannot use LISTEN_FDS = 513: at most 512 sockets are taken")
+	f("9223372036854775807", "at most 512")
 }
 
 // TestAServerEndsWithItsTerminal, where SIGHUP is otherwise an order to reload.

@@ -32,8 +32,10 @@ const (
 	modeExec  = "tool_exec"
 )
 
-const toolUsage = `Usage:
-  trunkline --list <plugin>
+const toolUsage = "Usage:\n" + toolModes
+
+// toolModes are the command lines of the modes.
+const toolModes = `  trunkline --list <plugin>
   trunkline --run <plugin> <aid>        request on stdin
   trunkline --serve <plugin> [--plugin <p>]... [--listen <addr>]... [--stdin]
                                         one request a line
@@ -168,7 +170,7 @@ func newToolExecCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   modeExec + " AID",
 		Short: "Run one tool, its request on stdin (modes " + modeList + ", " + modeRun + ", " + modeServe + " as well)",
-		Long:  fmt.Sprintf("Run one tool with the request on stdin and print one line of JSON.\n\n%s%s", toolUsage, toolExits),
+		Long:  fmt.Sprintf("Run one tool with the request on stdin and print one line of JSON. With the other modes:\n\n%s%s", toolModes, toolExits),
 		Args:  cobra.ExactArgs(1),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -206,7 +208,7 @@ func parseServe(args []string, stderr io.Writer) (f *serveFlags, ok bool) {
 		err = errors.New("a time is out of range")
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "trunkline: cannot serve: %v\n\n%s", err, toolUsage)
+		fmt.Fprintf(stderr, "trunkline: cannot serve: %v\nhint: run 'trunkline %s --help' for usage\n", err, modeExec)
 		return nil, false
 	}
 	return f, true

@@ -33,8 +33,8 @@ func newTopCmd() *cobra.Command {
 			"dropped events and how far the store is behind, over and over. Keys are at the\n" +
 			"bottom. With --json, and where there is no terminal, each interval is a line of\n" +
 			"JSON; a server that does not answer ends that with exit code 5.\n\n" +
-			"Rates and means are of the interval; p50, p99 and p99.9 are since the start of\n" +
-			"the server.",
+			"Rates, means, p50, p99 and p99.9 are of the interval; count and errors are\n" +
+			"since the start of the server.",
 		Example: "  trunkline top\n  trunkline top --interval 5s --sort p99\n  trunkline top --json --count 3 | jq .requests_per_second",
 		Args:    cobra.NoArgs,
 	}
@@ -43,6 +43,7 @@ func newTopCmd() *cobra.Command {
 	fs.DurationVar(&f.interval, "interval", time.Second, "pause between two looks, no less than "+leastInterval.String())
 	fs.IntVarP(&f.count, "count", "n", 0, "end after this many intervals; 0 goes on")
 	fs.StringVar(&f.sort, "sort", string(topview.ByRate), "sort methods by rate, errors, mean, p99 or name")
+	_ = cmd.RegisterFlagCompletionFunc("sort", oneOf(topview.Orders()...)) // fails for an unknown flag only
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runTop(cmd, &f) }
 	return cmd
 }

@@ -303,3 +303,30 @@ func checkDeb(t *testing.T, path string) {
 		t.Errorf("%q", page)
 	}
 }
+
+// TestRemovalEndsEveryUnit: systemctl disable takes names, and a socket that is left out goes on
+// listening for a program that is gone.
+func TestRemovalEndsEveryUnit(t *testing.T) {
+	script, err := os.ReadFile("scripts/preremove.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, names, ok := strings.Cut(string(script), "systemctl disable --now ")
+	if !ok {
+		t.Fatalf("nothing is disabled:\n%s", script)
+	}
+	names, _, _ = strings.Cut(names, "||")
+	disabled := strings.Fields(strings.ReplaceAll(names, "\\\n", " "))
+	units, err := filepath.Glob("../systemd/trunkline*.*")
+	if err != nil || len(units) < 2 {
+		t.Fatalf("%v %v", units, err)
+	}
+	for i, unit := range units {
+		units[i] = filepath.Base(unit)
+	}
+	slices.Sort(disabled)
+	slices.Sort(units)
+	if !slices.Equal(disabled, units) {
+		t.Errorf("%q are disabled, %q are installed", disabled, units)
+	}
+}

@@ -75,12 +75,9 @@ type pattern struct {
 
 func (p *pattern) matches(typ []byte) bool { return matches(p.in.patterns[p.at], typ) }
 
-// delivers reports whether the subscription gets the event by this pattern. It gets an event once:
-// by its type if it lists that, else by the first pattern that matches.
+// delivers reports whether the subscription gets the event by this pattern, which matches. It gets
+// an event once: by its type if it lists that, else by the first pattern that matches.
 func (p *pattern) delivers(typ []byte) bool {
-	if !p.matches(typ) {
-		return false
-	}
 	for _, listed := range p.in.types {
 		if listed == string(typ) {
 			return false

@@ -241,3 +241,30 @@ func TestConcurrentPatterns(t *testing.T) {
 		t.Errorf("left over: %+v", st)
 	}
 }
+
+// TestPatternsDeliverOnceAgainstModel: a subscription gets an event exactly if one of its types is
+// it or one of its patterns matches it, and then once.
+func TestPatternsDeliverOnceAgainstModel(t *testing.T) {
+	name := rapid.StringMatching(`[ab*](\.[ab*]){0,2}(\.>)?`)
+	rapid.Check(t, func(t *rapid.T) {
+		b := New(Config{})
+		defer b.Close()
+		typ := rapid.StringMatching(`[ab](\.[ab]){0,3}`).Draw(t, "type")
+		want := 0
+		for range rapid.IntRange(1, 4).Draw(t, "subscriptions") {
+			patterns := rapid.SliceOfN(name, 1, 8).Draw(t, "patterns")
+			types := rapid.SliceOfN(name, 0, 2).Draw(t, "types")
+			if _, err := b.SubscribePatterns(&port{}, types, patterns, 0); err != nil {
+				t.Fatal(err)
+			}
+			if slices.Contains(types, typ) || slices.ContainsFunc(patterns, func(p string) bool { return modelMatches(p, typ) }) {
+				want++
+			}
+		}
+		m := b.NewMessage(1)
+		m.Body = append(m.Body, 'x')
+		if got := b.Publish([]byte(typ), m); got != want {
+			t.Fatalf("%d deliveries, want %d", got, want)
+		}
+	})
+}

@@ -70,8 +70,13 @@ func (o *fanOut) offer(s *Stream) {
 // match offers the event to the subscriptions that get it by a pattern.
 func (o *fanOut) match(typ []byte, patterns *patternSet) {
 	for _, list := range patterns.candidates(typ) {
+		var served *interest // the patterns of a subscription follow each other
 		for i := range list {
-			if p := &list[i]; p.delivers(typ) {
+			p := &list[i]
+			if p.in == served || !p.matches(typ) {
+				continue
+			}
+			if served = p.in; p.delivers(typ) {
 				o.m.refs.Add(1)
 				o.offer(p.in.stream)
 			}

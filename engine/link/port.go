@@ -1,7 +1,9 @@
 package link
 
 import (
+	"cmp"
 	"strconv"
+	"strings"
 	"sync/atomic"
 )
 
@@ -13,6 +15,17 @@ type Listener struct {
 	// Addr is where it listens, empty for connections that were not accepted.
 	Addr string
 }
+
+// Number returns the number of the connection that has this name; ok is false where it is none of
+// this listener.
+func (l *Listener) Number(name string) (id uint64, ok bool) {
+	digits, ok := strings.CutPrefix(name, l.prefix())
+	id, err := strconv.ParseUint(digits, 10, 64)
+	return id, ok && err == nil
+}
+
+// prefix is what the names of its connections have before their numbers.
+func (l *Listener) prefix() string { return cmp.Or(l.Name, "conn") + "-" }
 
 // Owner moves a connection's bytes. Wake is called from any goroutine, at most once until the owner
 // calls Port.Rearm, and must be quick: it may run under locks of the caller.
@@ -64,11 +77,8 @@ func (p *Port) Listener() Listener {
 
 // Name returns what people know the connection by, such as "ipc-12".
 func (p *Port) Name() string {
-	name := p.Listener().Name
-	if name == "" {
-		name = "conn"
-	}
-	return name + "-" + strconv.FormatUint(p.id, 10)
+	l := p.Listener()
+	return l.prefix() + strconv.FormatUint(p.id, 10)
 }
 
 // Wake asks the connection's owner to call the session's Pump soon. Calls made before the owner has

@@ -68,3 +68,19 @@ func TestNoWakeIsLostAcrossAChangeOfOwner(t *testing.T) {
 		}
 	}
 }
+
+func TestNumber(t *testing.T) {
+	f := func(l Listener, name string, id uint64, is bool) {
+		t.Helper()
+		if got, ok := l.Number(name); ok != is || is && got != id {
+			t.Errorf("%+v %q: %d %v, want %d %v", l, name, got, ok, id, is)
+		}
+	}
+	ipc := Listener{Name: "ipc"}
+	f(ipc, NewPort(12, "").From(&ipc).Name(), 12, true)
+	f(Listener{}, NewPort(7, "").Name(), 7, true)
+	f(ipc, "ipc-18446744073709551615", 1<<64-1, true)
+	for _, name := range []string{"", "ipc", "ipc-", "ipc-x", "ipc--1", "ipc-+1", "ipc-1 ", "ipc-18446744073709551616", "http-1", "1"} {
+		f(ipc, name, 0, false)
+	}
+}

@@ -13,13 +13,14 @@ const (
 	ReasonDrain                  // the server is shutting down
 	ReasonError                  // the socket failed
 	ReasonPanic                  // a session method panicked
+	ReasonDropped                // an operator had it closed
 	// Reasons is how many there are.
 	Reasons
 )
 
 // String returns the reason's name as used in logs and metric labels.
 func (r Reason) String() string {
-	return [...]string{"eof", "idle", "frame_timeout", "write_timeout", "protocol", "drain", "error", "panic"}[r]
+	return [...]string{"eof", "idle", "frame_timeout", "write_timeout", "protocol", "drain", "error", "panic", "dropped"}[r]
 }
 
 // Timers are the times an owner keeps per connection; zero means the timer is off. They travel with

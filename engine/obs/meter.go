@@ -33,7 +33,15 @@ type Recorder struct {
 // NewRecorder returns a recorder whose slow log keeps the newest entries requests that took
 // threshold or longer. A threshold of 0 switches it off.
 func NewRecorder(threshold time.Duration, entries int) *Recorder {
-	return &Recorder{slow: slowLog{threshold: int64(threshold), most: entries}}
+	r := &Recorder{slow: slowLog{most: entries}}
+	r.SetSlowThreshold(threshold)
+	return r
+}
+
+// SetSlowThreshold changes the threshold of the slow log for the requests that are answered from
+// now on.
+func (r *Recorder) SetSlowThreshold(threshold time.Duration) {
+	r.slow.threshold.Store(int64(threshold))
 }
 
 // Meter returns the meter of the methods of a protocol, whose rows have the index of their name.
@@ -139,7 +147,10 @@ func (m *Meter) Record(row int, ns, n, failed int64, from Peer) {
 	if failed > 0 {
 		r.failed.Add(uint64(failed))
 	}
-	if m.slow != nil && m.slow.threshold > 0 && ns >= m.slow.threshold && from != nil {
+	if m.slow == nil || from == nil {
+		return
+	}
+	if least := m.slow.threshold.Load(); least > 0 && ns >= least {
 		m.slow.add(m.protocol, m.methods[row], ns, n, from)
 	}
 }

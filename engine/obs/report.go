@@ -1,6 +1,9 @@
 package obs
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Latency is how long the requests of one method took: from the moment at which the bytes of a
 // request were read to the one at which its answer was given to the connection, a wait for the disk
@@ -19,6 +22,31 @@ type Latency struct {
 	P90        float64 `json:"p90_seconds"`
 	P99        float64 `json:"p99_seconds"`
 	P999       float64 `json:"p999_seconds"`
+	// Buckets are where Count is, those with nothing left out, so that the difference of two rows
+	// has the quantiles of the time in between.
+	Buckets []Bucket `json:"buckets,omitempty"`
+}
+
+// Bucket counts what took longer than the bound of the bucket before, and up to its own.
+type Bucket struct {
+	UpTo  float64 `json:"up_to_seconds"`
+	Count uint64  `json:"count"`
+}
+
+// Quantile returns the upper bound of the bucket in which the share q of all ends, 0 of none.
+// Buckets are in the order of their bounds.
+func Quantile(buckets []Bucket, q float64) float64 {
+	var all, seen uint64
+	for i := range buckets {
+		all += buckets[i].Count
+	}
+	rank := max(uint64(math.Ceil(q*float64(all))), 1)
+	for i := range buckets {
+		if seen += buckets[i].Count; seen >= rank {
+			return buckets[i].UpTo
+		}
+	}
+	return 0
 }
 
 // Slow is a request that took longer than the threshold of the slow log. It is a row of /slowlog.

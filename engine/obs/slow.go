@@ -2,13 +2,14 @@ package obs
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // slowLog keeps the newest requests that took at least threshold. Requests of one method that came
 // and were answered together are one entry, whose id is that of the last of them.
 type slowLog struct {
-	threshold int64 // ns; 0: off
+	threshold atomic.Int64 // ns; 0: off
 	most      int
 
 	mu    sync.Mutex
@@ -46,7 +47,7 @@ func (l *slowLog) count() uint64 {
 func (l *slowLog) read() SlowLog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := SlowLog{ThresholdSeconds: float64(l.threshold) / 1e9, Total: l.total, Entries: make([]Slow, 0, len(l.ring))}
+	s := SlowLog{ThresholdSeconds: float64(l.threshold.Load()) / 1e9, Total: l.total, Entries: make([]Slow, 0, len(l.ring))}
 	for i := range l.ring {
 		s.Entries = append(s.Entries, l.ring[(l.next+len(l.ring)-1-i)%len(l.ring)])
 	}

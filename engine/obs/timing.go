@@ -2,6 +2,7 @@ package obs
 
 import (
 	"math"
+	"math/bits"
 	"sync/atomic"
 )
 
@@ -19,11 +20,15 @@ const (
 	numBuckets = 1 + lastBound - firstBound + 1
 )
 
-// The quarters of a power of two, as the bounds of client_golang have them.
+// The bounds between a power of two in nanoseconds and the next one, shifted until the highest bit
+// is set: 1e9 ns times the powers of the fourth root of two, rounded down.
 const (
-	quarter1 = 2 * 0.5946035575013605
-	quarter2 = 2 * 0.7071067811865475
-	quarter3 = 2 * 0.8408964152537144
+	quarter1 = 10215211334214395865
+	quarter2 = 12148001999904198769
+	quarter3 = 14446490411353358019
+	second   = 1_000_000_000 << (64 - secondBits)
+
+	secondBits = 30 // of 1e9
 )
 
 // Timing counts how long something took: 106 buckets and a sum, 856 bytes however much is recorded.
@@ -41,21 +46,25 @@ func (t *Timing) Record(ns, n int64) {
 	t.sum.Add(ns * n)
 }
 
-// bucketOf returns the index of the bucket for a duration.
+// bucketOf returns the index of the bucket for a duration, which is not negative. It has no branch
+// that depends on the duration, for those of requests cannot be predicted.
 func bucketOf(ns int64) int {
-	bits := math.Float64bits(float64(ns) / 1e9)
-	i := (int(bits>>52) - 1023) * perPower // the bound at or below
-	switch m := math.Float64frombits(bits&(1<<52-1) | 1023<<52); {
-	case m > quarter3:
-		i += 4
-	case m > quarter2:
-		i += 3
-	case m > quarter1:
-		i += 2
-	case m > 1:
+	n := bits.Len64(uint64(ns))
+	x := uint64(ns) << (64 - n)
+	i := (n-secondBits)*perPower - (perPower - 1) - firstBound
+	if x > quarter1 {
 		i++
 	}
-	return min(max(i-firstBound, 0), numBuckets-1)
+	if x > quarter2 {
+		i++
+	}
+	if x > quarter3 {
+		i++
+	}
+	if x > second {
+		i++
+	}
+	return min(max(i, 0), numBuckets-1)
 }
 
 // boundOf returns the upper bound of a bucket in seconds, inclusive. That of the last one is the
@@ -79,21 +88,14 @@ func (t *Timing) read() *reading {
 	return r
 }
 
-// quantile returns the upper bound of the bucket in which the share q of all ends.
-func (r *reading) quantile(q float64) float64 {
-	rank, seen := uint64(math.Ceil(q*float64(r.count))), uint64(0)
-	for i, n := range r.buckets {
-		if seen += n; seen >= rank && seen > 0 {
-			return boundOf(i)
-		}
-	}
-	return 0
-}
-
 // latency returns the row of a method.
 func (r *reading) latency(protocol, method string, errors uint64) Latency {
-	return Latency{
-		Protocol: protocol, Method: method, Count: r.count, Errors: errors, SumSeconds: r.sum,
-		P50: r.quantile(0.5), P90: r.quantile(0.9), P99: r.quantile(0.99), P999: r.quantile(0.999),
+	l := Latency{Protocol: protocol, Method: method, Count: r.count, Errors: errors, SumSeconds: r.sum}
+	for i, n := range r.buckets {
+		if n > 0 {
+			l.Buckets = append(l.Buckets, Bucket{boundOf(i), n})
+		}
 	}
+	l.P50, l.P90, l.P99, l.P999 = Quantile(l.Buckets, 0.5), Quantile(l.Buckets, 0.9), Quantile(l.Buckets, 0.99), Quantile(l.Buckets, 0.999)
+	return l
 }

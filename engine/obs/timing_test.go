@@ -2,6 +2,7 @@ package obs
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -206,6 +207,14 @@ func TestSlowLogAtItsLimit(t *testing.T) {
 	if s := rec.Slow(); s.Total != 8 || s.Entries[0].ID != 8 || s.Entries[1].ID != 3 {
 		t.Errorf("%+v", s)
 	}
+	rec.SetSlowThreshold(0)
+	m.Record(0, 300e6, 1, 0, peer("5"))
+	rec.SetSlowThreshold(100e6 + 1)
+	m.Record(0, 100e6, 1, 0, peer("6"))
+	rec.SetSlowThreshold(100e6)
+	f("4", "3", "2")
+	m.Record(0, 100e6, 1, 0, peer("7"))
+	f("7", "4", "3")
 }
 
 func TestPending(t *testing.T) {
@@ -269,4 +278,32 @@ func TestRecordingAtOnce(t *testing.T) {
 	if l, s := rec.Latencies(), rec.Slow(); l[0].Count != 4000 || s.Total != 4000 || len(s.Entries) != 4 {
 		t.Errorf("%+v, %d slow", l, s.Total)
 	}
+}
+
+// TestQuantilesOfAModel: a quantile is the bound of the bucket that has the value of a sorted list.
+func TestQuantilesOfAModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Int64Range(0, 100e9), 1, 200).Draw(t, "ns")
+		var timing Timing
+		for _, ns := range all {
+			timing.Record(ns, 1)
+		}
+		slices.Sort(all)
+		l := timing.read().latency("ipc", "m", 0)
+		for q, got := range map[float64]float64{0.5: l.P50, 0.9: l.P90, 0.99: l.P99, 0.999: l.P999} {
+			rank := int(math.Ceil(q * float64(len(all))))
+			if want := boundOf(bucketOf(all[rank-1])); got != want {
+				t.Fatalf("%v of %v is %v, want %v", q, all, got, want)
+			}
+		}
+		var count uint64
+		for i, b := range l.Buckets {
+			if count += b.Count; b.Count == 0 || i > 0 && b.UpTo <= l.Buckets[i-1].UpTo {
+				t.Fatalf("%v", l.Buckets)
+			}
+		}
+		if count != l.Count {
+			t.Fatalf("%d in buckets of %d", count, l.Count)
+		}
+	})
 }

@@ -26,6 +26,7 @@ const (
 	dueForce                     // close everything
 	dueList                      // describe the connections
 	dueEcho                      // answer a probe
+	dueDrop                      // close the connection of a removal
 )
 
 // loop is one event loop's connections. Fields below the inbox belong to the loop's goroutine.
@@ -41,6 +42,8 @@ type loop struct {
 	due   atomic.Uint32
 	group *link.Loop
 	asked atomic.Pointer[survey] // what dueList is for
+
+	removal atomic.Pointer[removal] // what dueDrop is for
 
 	mu      sync.Mutex
 	inbox   []*conn // woken connections, each at most once until it is pumped
@@ -147,7 +150,10 @@ func (l *loop) round() {
 		if what&dueList != 0 {
 			l.list(now)
 		}
-		if what &^= dueList; what != 0 {
+		if what&dueDrop != 0 {
+			l.dropAsked()
+		}
+		if what &^= dueList | dueDrop; what != 0 {
 			l.obey(what, now)
 		}
 	}

@@ -57,6 +57,7 @@ type Server struct {
 	shutdown sync.Once
 	ended    error
 	listing  sync.Mutex // held by Connections
+	dropping sync.Mutex // held by Drop
 
 	fatalMu sync.Mutex
 	fatal   chan error // one slot; closed only with stopping set

@@ -67,12 +67,9 @@ func (f *Files) refused(log *slog.Logger) {
 	}
 }
 
-// Listener returns ln for an owner without a Gate: its connections are counted, and those for which
-// there is no descriptor closed.
+// Listener returns ln for an owner without a Gate: its connections are counted. Those for which
+// there is no descriptor are closed, and those of a unix socket whose peer is another user.
 func (f *Files) Listener(ln net.Listener, log *slog.Logger) net.Listener {
-	if f == nil {
-		return ln
-	}
 	return &countedListener{Listener: ln, files: f, log: log}
 }
 
@@ -89,10 +86,16 @@ func (l *countedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.files.take() {
+		// The file of a socket that a supervisor has opened may be open to all users.
+		err = peerAllowed(nc)
+		if err == nil && l.files.take() {
 			return &countedConn{Conn: nc, files: l.files}, nil
 		}
-		l.files.refused(l.log)
+		if err != nil {
+			l.log.Warn("connection closed", "err", err)
+		} else {
+			l.files.refused(l.log)
+		}
 		_ = nc.Close()
 	}
 }

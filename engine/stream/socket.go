@@ -25,6 +25,13 @@ func socketOf(rwc io.ReadWriteCloser) (s socket) {
 	return s
 }
 
+// Unsent returns how many bytes the socket below nc has taken and its peer has no room for, 0 where
+// that is not known. It does not wait.
+func Unsent(nc net.Conn) int64 {
+	n, _ := socketOf(nc).ask(sock.Unsent)
+	return int64(n)
+}
+
 // on calls f with the descriptor of the socket, if there is one.
 func (s socket) on(f func(fd int)) {
 	if s.raw != nil {

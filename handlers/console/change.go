@@ -18,13 +18,16 @@ func (c *Console) admit(w http.ResponseWriter, r *http.Request, asJSON bool) (v 
 	v, wait := c.auth.who(r)
 	switch {
 	case wait > 0:
-		tooMany(w, wait)
+		c.tooMany(w, r, wait)
 		return v, false
 	case v.role != stranger:
 		return v, true
 	case asJSON || r.Header.Get("Authorization") != "" || r.Method != http.MethodGet && r.Method != http.MethodHead:
+		if v.going != nil { // a token was shown
+			c.cfg.Logger.Warn("console token refused", "path", r.URL.Path, "peer", r.RemoteAddr)
+		}
 		w.Header().Set("WWW-Authenticate", `Bearer realm="trunkline console"`)
-		answer(w, http.StatusUnauthorized, failure{"a token is needed: Authorization: Bearer TOKEN, or a login at " + root + "login"})
+		c.refuse(w, r, v, http.StatusUnauthorized, "a token is needed: Authorization: Bearer TOKEN, or a login at "+root+"login")
 		return v, false
 	}
 	http.Redirect(w, r, root+"login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
@@ -32,9 +35,9 @@ func (c *Console) admit(w http.ResponseWriter, r *http.Request, asJSON bool) (v 
 }
 
 // tooMany refuses a peer with too many failures.
-func tooMany(w http.ResponseWriter, wait time.Duration) {
+func (c *Console) tooMany(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-	answer(w, http.StatusTooManyRequests, failure{"too many wrong tokens from this address; try again later"})
+	c.refuse(w, r, visitor{}, http.StatusTooManyRequests, "too many wrong tokens from this address; try again later")
 }
 
 // failure is the body of an answer that refuses.
@@ -50,17 +53,17 @@ func (c *Console) change(w http.ResponseWriter, r *http.Request) (v visitor, ok 
 	}
 	if v.role != operator {
 		c.cfg.Logger.Warn("console change refused", "path", r.URL.Path, "by", v.role.String(), "peer", r.RemoteAddr)
-		answer(w, http.StatusForbidden, failure{"the role " + v.role.String() + " may not change anything: log in with the token of an operator"})
+		c.refuse(w, r, v, http.StatusForbidden, "the role "+v.role.String()+" may not change anything: log in with the token of an operator")
 		return v, false
 	}
-	return v, c.form(w, r, v.session)
+	return v, c.form(w, r, v)
 }
 
 // form reads the form of a POST and checks where it comes from; else it answers the request. A
 // request without a session brings a token of its own, which no page from elsewhere has.
-func (c *Console) form(w http.ResponseWriter, r *http.Request, s *session) (ok bool) {
+func (c *Console) form(w http.ResponseWriter, r *http.Request, v visitor) (ok bool) {
 	if err := c.origins.Check(r); err != nil {
-		answer(w, http.StatusForbidden, failure{"this form comes from another page: " + err.Error()})
+		c.refuse(w, r, visitor{}, http.StatusForbidden, "this form comes from another page: "+err.Error())
 		return false
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -70,11 +73,11 @@ func (c *Console) form(w http.ResponseWriter, r *http.Request, s *session) (ok b
 		if errors.As(err, &large) {
 			status = http.StatusRequestEntityTooLarge
 		}
-		answer(w, status, failure{"cannot read the form: " + err.Error()})
+		c.refuse(w, r, v, status, "cannot read the form: "+err.Error())
 		return false
 	}
-	if s != nil && !same(r.PostForm.Get("csrf"), s.secret) {
-		answer(w, http.StatusForbidden, failure{"the secret of the form is missing or of an earlier login: load the page again"})
+	if v.session != nil && !same(r.PostForm.Get("csrf"), v.session.secret) {
+		c.refuse(w, r, v, http.StatusForbidden, "the secret of the form is missing or of an earlier login: load the page again")
 		return false
 	}
 	return true
@@ -82,34 +85,36 @@ func (c *Console) form(w http.ResponseWriter, r *http.Request, s *session) (ok b
 
 // terminate ends a process.
 func (c *Console) terminate(w http.ResponseWriter, r *http.Request) {
-	v, ok := c.change(w, r)
-	if !ok {
-		return
-	}
-	pid, reason := r.PostForm.Get("pid"), r.PostForm.Get("reason")
-	if pid == "" || len(pid) > maxText || len(reason) > maxText {
-		answer(w, http.StatusBadRequest, failure{fmt.Sprintf("pid must have 1 to %d bytes, reason at most %d", maxText, maxText)})
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), callWithin)
-	defer cancel()
-	err := c.cfg.Source.Terminate(ctx, pid, reason)
-	c.audit(r, v, err, "action", "terminate_process", "pid", pid, "reason", reason)
-	c.done(w, r, v, err, root+"process?done=terminated&pid="+url.QueryEscape(pid))
+	c.act(w, r, "terminate_process", "pid", "pid", c.cfg.Source.Terminate, root+"process?done=terminated&pid=")
+}
+
+// drop closes a connection.
+func (c *Console) drop(w http.ResponseWriter, r *http.Request) {
+	c.act(w, r, "drop_connection", "id", "connection", func(ctx context.Context, id, _ string) error { return c.cfg.Source.Drop(ctx, id) }, root+"connections?dropped=")
 }
 
 // cancel gives up what a project does.
 func (c *Console) cancel(w http.ResponseWriter, r *http.Request) {
+	c.act(w, r, "cancel_project", "id", "project", func(ctx context.Context, id, _ string) error { return c.cfg.Source.Cancel(ctx, id) }, root+"project?done=cancelled&id=")
+}
+
+// act makes a change to what a field of the form names, which the log names by key. next is the
+// page behind it, without the name.
+func (c *Console) act(w http.ResponseWriter, r *http.Request, action, field, key string, do func(ctx context.Context, name, reason string) error, next string) {
 	v, ok := c.change(w, r)
 	if !ok {
 		return
 	}
-	id := r.PostForm.Get("id")
+	name, reason := r.PostForm.Get(field), r.PostForm.Get("reason")
+	if name == "" || len(name) > maxText || len(reason) > maxText {
+		c.refuse(w, r, v, http.StatusBadRequest, fmt.Sprintf("%s must have 1 to %d bytes, reason at most %d", field, maxText, maxText))
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), callWithin)
 	defer cancel()
-	err := c.cfg.Source.Cancel(ctx, id)
-	c.audit(r, v, err, "action", "cancel_project", "project", id)
-	c.done(w, r, v, err, root+"project?done=cancelled&id="+url.QueryEscape(id))
+	err := do(ctx, name, reason)
+	c.audit(r, v, err, "action", action, key, name, "reason", reason)
+	c.done(w, r, v, err, next+url.QueryEscape(name))
 }
 
 // done answers a change: a person by a page, a program by JSON.
@@ -165,7 +170,7 @@ func nextOf(path string) string {
 }
 
 func (c *Console) login(w http.ResponseWriter, r *http.Request) {
-	if !c.form(w, r, nil) {
+	if !c.form(w, r, visitor{}) {
 		return
 	}
 	form := loginView{Next: nextOf(r.PostForm.Get("next"))}
@@ -174,26 +179,35 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 		c.render(w, r, http.StatusForbidden, loginTemplate, visitor{}, form)
 		return
 	}
-	role, wait := c.auth.try(r.RemoteAddr, strings.TrimSpace(r.PostForm.Get("token")))
+	t := c.auth.inForce()
+	role, wait := c.auth.try(&t, r.RemoteAddr, strings.TrimSpace(r.PostForm.Get("token")))
 	if wait > 0 {
-		tooMany(w, wait)
+		c.tooMany(w, r, wait)
 		return
 	}
-	if role == stranger {
+	value, s, ok := "", (*session)(nil), false
+	if role != stranger {
+		value, s, ok = c.auth.begin(&t, role)
+	}
+	if !ok {
 		c.cfg.Logger.Warn("console login failed", "peer", r.RemoteAddr)
 		form.Error = "This token is wrong."
 		c.render(w, r, http.StatusUnauthorized, loginTemplate, visitor{}, form)
 		return
 	}
-	value, s := c.auth.begin(role)
+	if old := c.auth.session(r); old != nil {
+		c.auth.end(old) // its cookie is replaced
+	}
 	c.cfg.Logger.Info("console login", "by", role.String(), "peer", r.RemoteAddr, "session", s.name)
 	http.SetCookie(w, c.cookie(r, value, int(sessionAge/time.Second)))
 	http.Redirect(w, r, form.Next, http.StatusSeeOther)
 }
 
-// cookie returns the cookie of a session; an age below 0 removes it.
+// cookie returns the cookie of a session; an age below 0 removes it. The origin of the form shows
+// whether the browser speaks TLS, with a proxy before this listener.
 func (c *Console) cookie(r *http.Request, value string, age int) *http.Cookie {
-	return &http.Cookie{Name: cookieName, Value: value, Path: root, MaxAge: age, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode}
+	secure := r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://")
+	return &http.Cookie{Name: cookieOf(r), Value: value, Path: root, MaxAge: age, HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode}
 }
 
 func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
@@ -202,7 +216,7 @@ func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, root, http.StatusSeeOther)
 		return
 	}
-	if !c.form(w, r, s) {
+	if !c.form(w, r, visitor{role: s.role, session: s}) {
 		return
 	}
 	c.auth.end(s)

@@ -3,12 +3,8 @@ package console
 import (
 	"context"
 	"embed"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
-	"strings"
 	"time"
 )
 
@@ -24,6 +20,7 @@ const (
 	maxTopics   = 1000
 	maxText     = 1024    // bytes of one parameter
 	maxForm     = 8 << 10 // bytes of the body of a POST
+	maxMade     = 4       // pages with documents of clients made at a time; further ones wait
 )
 
 // callWithin bounds what a page waits for.
@@ -39,10 +36,11 @@ var files embed.FS
 // Config is what a Console is made of.
 type Config struct {
 	Source Source
-	// ViewerToken opens the console for reading, OperatorToken for changes as well. Without both,
-	// everything on a loopback address may read.
+	// ViewerToken opens the console for reading, OperatorToken for changes as well; they differ.
+	// Without both, everything on a loopback address may read.
 	ViewerToken, OperatorToken string
-	// Loopback is set where only this machine reaches the listener.
+	// Loopback is set where only this machine reaches the listener, and no page from elsewhere by a
+	// name of its own.
 	Loopback bool
 	// Version is that of the program.
 	Version string
@@ -61,6 +59,7 @@ type Console struct {
 	mux     http.ServeMux
 	origins *http.CrossOriginProtection
 	streams chan struct{} // one for each live view
+	made    chan struct{} // one for each page that is made of documents
 	running context.Context
 	stop    context.CancelFunc
 }
@@ -70,11 +69,8 @@ func New(c Config) (*Console, error) {
 	if c.now == nil {
 		c.now = time.Now
 	}
-	a, err := newAuth(&c)
-	if err != nil {
-		return nil, err
-	}
-	h := &Console{cfg: c, auth: a, origins: http.NewCrossOriginProtection(), streams: make(chan struct{}, maxStreams)}
+	var err error
+	h := &Console{cfg: c, auth: newAuth(&c), origins: http.NewCrossOriginProtection(), streams: make(chan struct{}, maxStreams), made: make(chan struct{}, maxMade)}
 	h.running, h.stop = context.WithCancel(context.Background())
 	h.rates = sampler{read: c.Source.Overview, now: c.now}
 	h.tails.init(h.running, c.Source.Subscribe)
@@ -113,6 +109,9 @@ func (c *Console) route() {
 	if src.Terminate != nil {
 		c.mux.HandleFunc("POST "+root+"process/terminate", c.terminate)
 	}
+	if src.Drop != nil {
+		c.mux.HandleFunc("POST "+root+"connection/drop", c.drop)
+	}
 	if src.Cancel != nil {
 		c.mux.HandleFunc("POST "+root+"project/cancel", c.cancel)
 	}
@@ -131,29 +130,22 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	switch {
-	case c.cfg.Loopback && !isLoopback(r.Host):
-		http.Error(w, fmt.Sprintf("this console answers under localhost or a loopback address, not under %q", r.Host), http.StatusMisdirectedRequest)
-	case !c.cfg.Loopback && !c.auth.asks():
-		http.Error(w, "the console is closed: beyond loopback it needs admin.console_token_file or admin.console_operator_token_file", http.StatusForbidden)
-	default:
-		c.mux.ServeHTTP(w, r)
+	if !c.cfg.Loopback && !c.auth.asks() {
+		answer(w, http.StatusForbidden, failure{"the console is closed: beyond loopback it needs admin.console_token_file or admin.console_operator_token_file"})
+		return
 	}
+	c.mux.ServeHTTP(w, r)
+}
+
+// SetTokens replaces the tokens of Config, and reports which are others than before. Logins by
+// those end, and live views are asked for again.
+func (c *Console) SetTokens(viewerToken, operatorToken string) (viewers, operators bool) {
+	changed := c.auth.replace(viewerToken, operatorToken)
+	return changed[viewer], changed[operator]
 }
 
 // Close ends all live views and waits for what follows events for them.
 func (c *Console) Close() {
 	c.stop()
 	c.tails.close()
-}
-
-// isLoopback reports whether the Host of a request is localhost or a loopback address. A page from
-// elsewhere reaches a listener of this machine under a name of its own, which then points here; it
-// has no such name.
-func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }

@@ -7,8 +7,10 @@
 //	GET  /console/threads        newest first; /console/thread?id= is one of them
 //	GET  /console/projects       open ones; /console/project?id= has its plan and events
 //	GET  /console/topics         types of events; /console/topic?type= follows some of them
-//	GET  /console/connections, /console/slowlog, /console/store, /console/settings, /console/help
-//	POST /console/process/terminate, /console/project/cancel, /console/login, /console/logout
+//	GET  /console/connections    open ones; /console/connection?id= is one of them
+//	GET  /console/slowlog, /console/store, /console/settings, /console/help
+//	POST /console/process/terminate, /console/connection/drop, /console/project/cancel
+//	POST /console/login, /console/logout
 //
 // A page with the suffix .json (/console/overview.json for the first one) has the same content.
 //
@@ -19,13 +21,13 @@
 //	elsewhere   nothing is served    the same
 //
 // A token is shown once in the login form, which sets a cookie with a random session id, or with
-// each request as "Authorization: Bearer". Under a loopback address the Host header must name this
-// machine, so that no page from elsewhere reads the console by a name of its own. A POST must come
-// from a page of the console and bring the secret of its form.
+// each request as "Authorization: Bearer". A reload may replace the tokens, which ends the logins
+// by them. A POST must come from a page of the console and bring the secret of its form.
 //
 // # Bounds
 //
 // A page shows at most maxRows rows and looks at no more than maxScan entries of a table for them.
+// Pages with documents of clients are made maxMade at a time.
 // A live view reads from a ring of tailEvents events; what the ring lost is marked as a gap, and a
 // view that comes back with Last-Event-ID goes on where it was.
 package console

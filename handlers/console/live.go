@@ -27,9 +27,9 @@ type stream struct {
 	buf     []byte
 }
 
-// openStream begins a live view, or answers the request. ctx ends with the view; the caller calls
-// end.
-func (c *Console) openStream(w http.ResponseWriter, r *http.Request) (s *stream, ctx context.Context, end func()) {
+// openStream begins a live view, or answers the request. ctx ends with the view, and with what its
+// visitor may do; the caller calls end.
+func (c *Console) openStream(w http.ResponseWriter, r *http.Request, v visitor) (s *stream, ctx context.Context, end func()) {
 	if r.Method != http.MethodGet { // a HEAD would go on without a body
 		w.Header().Set("Allow", http.MethodGet)
 		answer(w, http.StatusMethodNotAllowed, failure{"a live view is asked for by GET"})
@@ -49,9 +49,10 @@ func (c *Console) openStream(w http.ResponseWriter, r *http.Request) (s *stream,
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	ctx, cancel := context.WithTimeout(r.Context(), streamAge)
-	stop := context.AfterFunc(c.running, cancel)
+	closed, refused := context.AfterFunc(c.running, cancel), context.AfterFunc(v.going, cancel)
 	return s, ctx, func() {
-		stop()
+		closed()
+		refused()
 		cancel()
 		<-c.streams
 	}
@@ -85,10 +86,11 @@ func (s *stream) send() error {
 
 // liveOverview sends the numbers of the overview that changed.
 func (c *Console) liveOverview(w http.ResponseWriter, r *http.Request) {
-	if _, ok := c.admit(w, r, true); !ok {
+	v, ok := c.admit(w, r, true)
+	if !ok {
 		return
 	}
-	s, ctx, end := c.openStream(w, r)
+	s, ctx, end := c.openStream(w, r, v)
 	if s == nil {
 		return
 	}
@@ -100,7 +102,10 @@ func (c *Console) liveOverview(w http.ResponseWriter, r *http.Request) {
 		o := c.rates.take()
 		texts := o.texts()
 		changed := maps.Clone(texts)
-		maps.DeleteFunc(changed, func(id, text string) bool { return shown[id] == text })
+		maps.DeleteFunc(changed, func(id, text string) bool {
+			old, known := shown[id]
+			return known && old == text
+		})
 		if shown = texts; len(changed) > 0 {
 			s.add("", "values", changed)
 		} else {
@@ -119,7 +124,8 @@ func (c *Console) liveOverview(w http.ResponseWriter, r *http.Request) {
 
 // liveTopic sends the events of some types, from behind the one that Last-Event-ID names.
 func (c *Console) liveTopic(w http.ResponseWriter, r *http.Request) {
-	if _, ok := c.admit(w, r, true); !ok {
+	v, ok := c.admit(w, r, true)
+	if !ok {
 		return
 	}
 	q, err := parseQuery(r.URL.RawQuery)
@@ -136,7 +142,7 @@ func (c *Console) liveTopic(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer c.tails.leave(one)
-	s, ctx, end := c.openStream(w, r)
+	s, ctx, end := c.openStream(w, r, v)
 	if s == nil {
 		return
 	}

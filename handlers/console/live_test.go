@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,12 @@ func (r *rig) serve() string {
 
 func follow(t testing.TB, address, lastID string) *feed {
 	t.Helper()
+	return followAs(t, address, lastID, nil)
+}
+
+// followAs is follow with the cookie of a login, if there is one.
+func followAs(t testing.TB, address, lastID string, login *http.Cookie) *feed {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	q, err := http.NewRequestWithContext(ctx, "GET", address, nil)
 	if err != nil {
@@ -45,9 +52,16 @@ func follow(t testing.TB, address, lastID string) *feed {
 	if lastID != "" {
 		q.Header.Set("Last-Event-ID", lastID)
 	}
+	if login != nil {
+		q.AddCookie(login)
+		q.Host = "localhost:50090" // the cookie has the port
+	}
 	resp, err := http.DefaultClient.Do(q)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("a live view is refused: %s", resp.Status)
 	}
 	f := &feed{t, resp, bufio.NewReader(resp.Body), stop}
 	t.Cleanup(f.end)
@@ -106,6 +120,31 @@ func (r *rig) sub(i int) *fakeSub {
 
 func event(text string) Event {
 	return Event{At: time.Unix(1_780_000_000, 0), Type: "a", Source: hostile, Payload: text}
+}
+
+// TestLiveEndsWithTheLogin: a live view ends when its visitor logs out, and when another token is
+// in force; one of another login does not.
+func TestLiveEndsWithTheLogin(t *testing.T) {
+	r := newRig(t, withTokens)
+	address := r.serve() + root + "topic/live?type=a"
+	leaving, staying := r.logIn(viewToken), r.logIn(opToken)
+	left, stayed := followAs(t, address, "", leaving), followAs(t, address, "", staying)
+	page := r.do(with(request("GET", root, nil), leaving))
+	if w := r.do(with(request("POST", root+"logout", url.Values{"csrf": {secretOf(page)}}), leaving)); w.Code != 303 {
+		t.Fatal(w.Code)
+	}
+	if _, name, _ := left.next(); name != "" {
+		t.Errorf("%s after the end of the login", name)
+	}
+	r.sub(0).events <- event("one")
+	stayed.wantRow("row", "one")
+	r.SetTokens(viewToken, "another one of operators")
+	if _, name, _ := stayed.next(); name != "" {
+		t.Errorf("%s after the end of the token", name)
+	}
+	for len(r.streams) > 0 {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // TestLiveRows: events arrive, longer than the listener's limits for answers; a view that comes
@@ -249,7 +288,7 @@ func TestStreams(t *testing.T) {
 	var all []*feed
 	for range maxStreams {
 		f := follow(t, base+root+"live", "")
-		f.wantRow("values", "fact-ready")
+		f.wantRow("values", `"bad-dropped":"","bad-errors":"yes"`)
 		all = append(all, f)
 	}
 	want(t, r.get(root+"live"), 503, "16 live views are open")

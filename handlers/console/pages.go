@@ -23,6 +23,9 @@ type page struct {
 	load func(c *Console, r *http.Request, q query) (any, error)
 	// there reports whether the server has what the page shows.
 	there bool
+	// documents is set where the page shows what clients sent, which may be many times the size of
+	// a row.
+	documents bool
 
 	template *template.Template
 }
@@ -36,14 +39,15 @@ func parsePages(c *Config) ([]*page, error) {
 	all := []*page{
 		{name: overviewPage, title: "Overview", key: "o", load: loadOverview, there: s.Overview != nil},
 		{name: "processes", title: "Processes", key: "p", load: loadProcesses, there: s.Processes != nil},
-		{name: "process", title: "Process", parent: "processes", load: loadProcess, there: s.Process != nil},
+		{name: "process", title: "Process", parent: "processes", load: loadProcess, there: s.Process != nil, documents: true},
 		{name: "threads", title: "Threads", key: "t", load: loadThreads, there: s.Threads != nil},
-		{name: "thread", title: "Thread", parent: "threads", load: loadThread, there: s.Thread != nil},
+		{name: "thread", title: "Thread", parent: "threads", load: loadThread, there: s.Thread != nil, documents: true},
 		{name: "projects", title: "Projects", key: "j", load: loadProjects, there: s.Projects != nil},
-		{name: "project", title: "Project", parent: "projects", load: loadProject, there: s.Project != nil},
+		{name: "project", title: "Project", parent: "projects", load: loadProject, there: s.Project != nil, documents: true},
 		{name: "topics", title: "Topics", key: "e", load: loadTopics, there: s.Topics != nil},
 		{name: "topic", title: "Events", parent: "topics", load: loadTopic, there: s.Subscribe != nil},
 		{name: "connections", title: "Connections", key: "c", load: loadConnections, there: s.Connections != nil},
+		{name: "connection", title: "Connection", parent: "connections", load: loadConnection, there: s.Connections != nil},
 		{name: "slowlog", title: "Slow log", key: "l", load: loadSlow, there: s.Slow != nil},
 		{name: "store", title: "Store", key: "s", load: loadStore, there: s.Store != nil},
 		{name: "settings", title: "Settings", key: "x", load: loadSettings, there: s.Settings != nil},
@@ -140,7 +144,7 @@ func loadProcess(c *Console, r *http.Request, q query) (any, error) {
 	if p.Session != nil {
 		v.Timeline = timeline(p.Session.Envelope)
 	}
-	if q.text("done") == "terminated" {
+	if q.text("done") == "terminated" && v.Ended {
 		v.Done = "The process was terminated."
 	}
 	return v, nil
@@ -278,6 +282,7 @@ type connectionsView struct {
 	Sort        string           `json:"-"`
 	Sorts       []string         `json:"-"`
 	Limit       int              `json:"-"`
+	Dropped     string           `json:"-"` // the one that was dropped last; empty: none was
 }
 
 func loadConnections(c *Console, _ *http.Request, q query) (any, error) {
@@ -291,6 +296,9 @@ func loadConnections(c *Console, _ *http.Request, q query) (any, error) {
 	}
 	list := c.cfg.Source.Connections()
 	v := &connectionsView{Total: len(list), Protocol: q.text("protocol"), Sort: cmp.Or(order, connectionSorts[0]), Sorts: connectionSorts, Limit: limit}
+	if id := q.text("dropped"); !slices.ContainsFunc(list, func(c obs.Connection) bool { return c.ID == id }) {
+		v.Dropped = id
+	}
 	for i := range list {
 		if !slices.Contains(v.Protocols, list[i].Protocol) {
 			v.Protocols = append(v.Protocols, list[i].Protocol)
@@ -326,6 +334,21 @@ func weight(order string, c *obs.Connection) float64 {
 		return float64(c.InFlight)
 	}
 	return float64(c.Streams)
+}
+
+// connectionView is one connection.
+type connectionView struct {
+	obs.Connection
+	CanDrop bool `json:"-"`
+}
+
+func loadConnection(c *Console, _ *http.Request, q query) (any, error) {
+	id, list := q.text("id"), c.cfg.Source.Connections()
+	i := slices.IndexFunc(list, func(c obs.Connection) bool { return c.ID == id })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: connection %q is not open", ErrNotFound, id)
+	}
+	return &connectionView{list[i], c.cfg.Source.Drop != nil}, nil
 }
 
 func loadSlow(c *Console, _ *http.Request, q query) (any, error) {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,6 +55,34 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, p *page, asJSON b
 	if !ok {
 		return
 	}
+	done, err := c.begin(r.Context(), p)
+	if err != nil {
+		c.refuse(w, r, v, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	status, body := c.content(r, p, v, asJSON)
+	done()
+	send(w, status, asJSON, body)
+}
+
+// begin returns when a page may be made; the caller calls done before it is sent, which may take
+// long.
+func (c *Console) begin(ctx context.Context, p *page) (done func(), err error) {
+	if !p.documents {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	select {
+	case c.made <- struct{}{}:
+		return func() { <-c.made }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%d pages of this kind are being made, which is the limit; try again", maxMade)
+	}
+}
+
+// content makes a page.
+func (c *Console) content(r *http.Request, p *page, v visitor, asJSON bool) (status int, body []byte) {
 	q, err := parseQuery(r.URL.RawQuery)
 	var data any
 	if err == nil {
@@ -61,14 +90,33 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, p *page, asJSON b
 	}
 	switch {
 	case err != nil && asJSON:
-		answer(w, statusOf(err), failure{err.Error()})
+		return statusOf(err), encode(failure{err.Error()})
 	case err != nil:
-		c.render(w, r, statusOf(err), errorTemplate, v, errorView{statusOf(err), err.Error()})
+		return c.html(r, statusOf(err), errorTemplate, v, errorView{statusOf(err), err.Error()})
 	case asJSON:
-		answer(w, http.StatusOK, data)
-	default:
-		c.render(w, r, http.StatusOK, p.name, v, data)
+		return http.StatusOK, encode(data)
 	}
+	return c.html(r, http.StatusOK, p.name, v, data)
+}
+
+// send sends a body, which is HTML unless it is JSON.
+func send(w http.ResponseWriter, status int, asJSON bool, body []byte) {
+	kind := "text/html; charset=utf-8"
+	if asJSON {
+		kind = "application/json"
+	}
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the peer may be gone
+}
+
+// encode returns a body as JSON that is no markup anywhere.
+func encode(body any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(true)
+	_ = e.Encode(body) // no body of this room fails
+	return b.Bytes()
 }
 
 // statusOf returns the status that stands for an error.
@@ -84,17 +132,25 @@ func statusOf(err error) int {
 }
 
 // answer sends a body as JSON.
-func answer(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(true)
-	// An error is dropped: the peer is gone.
-	_ = e.Encode(body)
+func answer(w http.ResponseWriter, status int, body any) { send(w, status, true, encode(body)) }
+
+// refuse answers a request that is not carried out: a person by a page, a program by JSON.
+func (c *Console) refuse(w http.ResponseWriter, r *http.Request, v visitor, status int, text string) {
+	if strings.Contains(r.Header.Get("Accept"), "text/html") {
+		c.render(w, r, status, errorTemplate, v, errorView{status, text})
+		return
+	}
+	answer(w, status, failure{text})
 }
 
-// render answers by a template. It is executed whole before anything is sent.
+// render answers by a template.
 func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, name string, v visitor, data any) {
+	status, body := c.html(r, status, name, v, data)
+	send(w, status, false, body)
+}
+
+// html executes a template whole.
+func (c *Console) html(r *http.Request, status int, name string, v visitor, data any) (int, []byte) {
 	p := c.pageNamed(name)
 	out := view{Title: p.title, Version: c.cfg.Version, Role: v.role.String(), CanChange: v.role == operator, At: c.cfg.now(), Data: data}
 	switch {
@@ -113,12 +169,9 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, nam
 	var b bytes.Buffer
 	if err := p.template.ExecuteTemplate(&b, "layout", out); err != nil {
 		c.cfg.Logger.Error("cannot render a page of the console", "page", name, "error", err)
-		http.Error(w, "cannot render this page", http.StatusInternalServerError)
-		return
+		return http.StatusInternalServerError, []byte("cannot render this page")
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // the peer may be gone
+	return status, b.Bytes()
 }
 
 // nav returns the navigation, seen from a page.
@@ -226,16 +279,26 @@ func functions(now func() time.Time) template.FuncMap {
 	return template.FuncMap{
 		"ago":     func(t time.Time) string { return ago(now().Sub(t)) },
 		"rfc":     func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
+		"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 		"seconds": seconds,
 		"bytes":   func(n any) string { return size(toFloat(n)) },
 		"count":   func(n any) string { return group(fmt.Sprint(n)) },
 		"perSec":  perSecond,
 		"json":    indented,
 		"lower":   strings.ToLower,
+		"pieces":  pieces,
 		"maxRows": func() int { return maxRows },
 		"facts":   (*overview).facts, "states": (*overview).states, "protocols": (*overview).protocols,
 		"stages": stages, "edges": edges,
 	}
+}
+
+// pieces returns the parts of the name of a setting between which a line may break.
+func pieces(name string) (list []string) {
+	for part := range strings.SplitAfterSeq(name, ".") {
+		list = append(list, strings.SplitAfter(part, "_")...)
+	}
+	return list
 }
 
 // ago returns how long ago something was, in its largest unit.

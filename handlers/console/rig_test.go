@@ -181,6 +181,15 @@ func (r *rig) source() Source {
 		Connections: func() []obs.Connection {
 			return []obs.Connection{{ID: "ipc-1", Protocol: "ipc", Peer: hostile, Opened: at, BytesIn: 10, State: "open"}, {ID: "http-1", Protocol: "http", Opened: at.Add(-time.Hour), BytesIn: 99, State: "open"}}
 		},
+		Drop: func(_ context.Context, id string) error {
+			if id == "gone" {
+				return ErrNotFound
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.ended = append(r.ended, "connection "+id)
+			return nil
+		},
 		Slow: func() obs.SlowLog {
 			return obs.SlowLog{ThresholdSeconds: 0.1, Total: 2, Entries: []obs.Slow{{At: at, Method: hostile, Seconds: 1.5}, {At: at, Method: "b", Seconds: 0.2}}}
 		},
@@ -188,7 +197,8 @@ func (r *rig) source() Source {
 			return Store{Mode: "always", Dir: "/" + hostile, Warnings: []string{"storage_full"}, Open: true, Appended: 1234567, LastSnapshotAt: &at, Error: hostile}
 		},
 		Settings: func() []Setting {
-			return []Setting{{"log.level", "info", "default", "least important line"}, {"store.dir", hostile, "env X", "directory"}}
+			return []Setting{{Key: "log.level", Value: "info", Origin: "default", Reload: "live", Help: "least important line"},
+				{Key: "store.dir", Value: hostile, Origin: "env X", Reload: "restart", Waiting: true, Help: "directory"}}
 		},
 	}
 }

@@ -205,11 +205,15 @@ func (o *overview) protocols() (list []total) {
 	return list
 }
 
-// texts returns what a live view replaces, by the ID of its place.
+// texts returns what a live view replaces, by the ID of its place. What begins with "bad-" has no
+// place: it is empty unless the fact of that ID is bad.
 func (o *overview) texts() map[string]string {
-	m := map[string]string{}
+	m := map[string]string{"rates-over": seconds(o.Rates.OverSeconds)}
 	for _, f := range o.facts() {
 		m["fact-"+f.ID] = f.Value
+		if m["bad-"+f.ID] = ""; f.Bad {
+			m["bad-"+f.ID] = "yes"
+		}
 	}
 	for _, s := range o.states() {
 		m["state-"+s.Name] = group(fmt.Sprint(s.Count))

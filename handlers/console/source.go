@@ -35,8 +35,11 @@ type Source struct {
 	Subscribe func(ctx context.Context, types []string) (Subscription, error)
 
 	Connections func() []obs.Connection
-	Slow        func() obs.SlowLog
-	Store       func() Store
+	// Drop closes a connection at once.
+	Drop func(ctx context.Context, id string) error
+
+	Slow  func() obs.SlowLog
+	Store func() Store
 	// Settings lists the settings in force. Values hold no secrets.
 	Settings func() []Setting
 }
@@ -237,5 +240,9 @@ type Setting struct {
 	Value string `json:"value"`
 	// Origin is where the value came from: "default", "file PATH", "env NAME", "flag NAME".
 	Origin string `json:"origin"`
-	Help   string `json:"help"`
+	// Reload is "live" if a reload changes the setting, else "restart". Waiting is set while a new
+	// value waits for that restart.
+	Reload  string `json:"reload"`
+	Waiting bool   `json:"waiting"`
+	Help    string `json:"help"`
 }

@@ -92,10 +92,10 @@ func timeline(envelope json.RawMessage) []moment {
 	}
 	fixed("received", e.ReceivedAt)
 	fixed("created", cmp.Or(e.CreatedAt, e.Audit.CreatedAt))
-	for _, raw := range append(e.History, e.Audit.History...) {
+	for _, raw := range latest(append(e.History, e.Audit.History...)) {
 		list = append(list, entry(raw, "step"))
 	}
-	for _, raw := range append(e.Errors, e.Audit.Errors...) {
+	for _, raw := range latest(append(e.Errors, e.Audit.Errors...)) {
 		list = append(list, entry(raw, "error"))
 	}
 	fixed("completed", cmp.Or(e.Completed, e.Audit.Completed))
@@ -119,6 +119,9 @@ func timeline(envelope json.RawMessage) []moment {
 	return sorted[max(0, len(sorted)-maxRows):]
 }
 
+// latest returns the last entries of a list that grows at its end, as many as a page shows.
+func latest(list []json.RawMessage) []json.RawMessage { return list[max(0, len(list)-maxRows):] }
+
 // entry reads an entry of a history.
 func entry(raw json.RawMessage, what string) moment {
 	m := moment{What: what}
@@ -128,9 +131,9 @@ func entry(raw json.RawMessage, what string) moment {
 		return m
 	}
 	m.At, _ = time.Parse(time.RFC3339, take(fields, timeNames))
-	m.Where = take(fields, placeNames)
+	m.Where = clip(take(fields, placeNames))
 	if event := take(fields, eventNames); event != "" {
-		m.What = event
+		m.What = clip(event)
 	}
 	var rest []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

@@ -107,38 +107,16 @@ func (s *Server) listen(ln net.Listener) listener {
 	return listener{l, s}
 }
 
-// drain refuses requests from now on with 503 shutting_down and ends connections after their next
-// reply. Requests in flight go on. New connections are still accepted, so that their requests get
-// that answer.
-func (s *Server) drain() {
-	s.draining.Store(true)
-	s.http.SetKeepAlivesEnabled(false)
-}
-
-// Shutdown drains, waits for the requests in flight, then closes the listeners and all connections.
-// When ctx ends first, it closes the rest and returns an error.
+// Shutdown closes the listeners and idle connections, refuses further requests on the others with
+// 503 shutting_down, and waits until those in flight are answered. New connections wait for the
+// next server, where the socket outlives this one. When ctx ends first, it closes the rest and
+// returns an error.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.drain()
-	err := s.waitQuiet(ctx)
-	if err == nil {
-		err = s.http.Shutdown(ctx)
-	}
-	if err != nil {
+	s.draining.Store(true)
+	if err := s.http.Shutdown(ctx); err != nil {
 		s.stopped.Store(true)
 		_ = s.http.Close()
 		return fmt.Errorf("cannot finish HTTP requests: %w", err)
-	}
-	return nil
-}
-
-// waitQuiet returns when no request is in flight.
-func (s *Server) waitQuiet(ctx context.Context) error {
-	for s.inFlight.Load() > 0 {
-		select {
-		case <-time.After(quietPoll):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
 	}
 	return nil
 }
@@ -152,8 +130,14 @@ func (s *Server) Stats() Stats {
 	return st
 }
 
+// Totals returns how many connections are open, and the bytes read and written by all there were.
+func (s *Server) Totals() (open, in, out int64) { return s.book.Totals() }
+
 // Connections appends a row for each open connection.
 func (s *Server) Connections(dst []obs.Connection) []obs.Connection { return s.book.Connections(dst) }
+
+// Drop closes the connection of a name at once. found is false where none has it.
+func (s *Server) Drop(name string) (found bool) { return s.book.Drop(name) }
 
 // The rows of the meter: what came for the one path there is, and the rest.
 const (
@@ -218,9 +202,6 @@ type HTTPConfig struct {
 	// Logger gets panics and the lines of net/http.
 	Logger *slog.Logger
 }
-
-// quietPoll is how often a shutdown looks whether a request is still in flight.
-const quietPoll = 2 * time.Millisecond
 
 // maxKeptBuffer is the largest buffer that a pool keeps: one large body must not stay for ever.
 const maxKeptBuffer = 256 << 10

@@ -42,7 +42,10 @@ func start(t testing.TB, cfg HTTPConfig, process engineFunc) (s *Server, addr st
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if st := s.Stats(); st.InFlight != 0 || !t.Failed() && st.Connections != 0 {
+		for s.Stats().InFlight > 0 { // one that was cut off
+			time.Sleep(time.Millisecond)
+		}
+		if st := s.Stats(); !t.Failed() && st.Connections != 0 {
 			t.Errorf("after Shutdown: %+v", st)
 		}
 	})

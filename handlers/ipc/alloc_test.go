@@ -55,6 +55,8 @@ func TestNoAllocs(t *testing.T) {
 		kernelCall("TerminateProcess", `{"pid":"ghost"}`))
 	f("GetProcess of an unknown pid", kernelCall("GetProcess", `{"pid":"ghost"}`))
 	f("GetProcessCounts", kernelCall("GetProcessCounts", `{}`))
+	f("four kinds in turn", kernelCall("GetProcess", `{"pid":"p1"}`), kernelCall("CheckQuota", `{"pid":"p2"}`),
+		kernelCall("GetProcessCounts", `{}`), kernelCall("GetProcess", `{"pid":"ghost"}`), kernelCall("GetProcess", `{"pid":"p1"}`))
 	for _, bad := range fixedTextErrors() {
 		f(bad.name, bad.frame)
 	}

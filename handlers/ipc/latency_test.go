@@ -152,3 +152,42 @@ func TestALostConnectionIsTimed(t *testing.T) {
 		t.Errorf("timed are %v", got)
 	}
 }
+
+// TestWhatALostConnectionAskedIsTimed: every request that was counted is timed, also where the
+// answer comes after the connection is gone, or waits in its mailbox.
+func TestWhatALostConnectionAskedIsTimed(t *testing.T) {
+	f := func(name string, lose func(r *rig, p *peer)) {
+		t.Run(name, func(t *testing.T) {
+			rec := obs.NewRecorder(0, 1)
+			r := newRig(t, Config{Recorder: rec})
+			p := r.connect()
+			lose(r, p)
+			p.s.Closed()
+			got := timed(rec)
+			for _, c := range r.svc.Stats().Calls {
+				if name := c.Service + "." + c.Method; got[name] != uint64(c.Count) {
+					t.Errorf("%s: %d are timed, %d were called", name, got[name], c.Count)
+				}
+			}
+			for _, l := range rec.Latencies() {
+				if want := map[bool]uint64{true: 1}[l.Method != "commbus.Subscribe"]; l.Errors != want {
+					t.Errorf("%s has %d errors, want %d", l.Method, l.Errors, want)
+				}
+			}
+		})
+	}
+	feed := func(r *rig, p *peer, in []byte) { p.s.Feed(in, nil, r.now) }
+	subscribed := func(r *rig, p *peer) {
+		feed(r, p, request("a", "commbus", "Subscribe", `{"event_types":["e"],"subscriber_id":"s"}`))
+		feed(r, p, request("b", "commbus", "Subscribe", `{"event_types":["e"],"subscriber_id":"s2"}`))
+		feed(r, p, request("u", "commbus", "Unsubscribe", `{"subscriber_id":"s"}`))
+	}
+	f("a digest beside the loop", func(r *rig, p *peer) {
+		feed(r, p, request("d", "kernel", "GetSystemStatus", `{"digest":true}`))
+	})
+	f("an end of a stream that was not flushed", subscribed)
+	f("an end of a stream in the mailbox", func(r *rig, p *peer) {
+		subscribed(r, p)
+		p.s.EOF(r.now)
+	})
+}

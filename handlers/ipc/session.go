@@ -26,8 +26,9 @@ type session struct {
 	drained bool
 	gone    atomic.Bool // closed; looked at by listings that run beside the loop
 
-	deferred link.Deferral // replies that wait for the journal
-	answered obs.Pending   // requests whose answers have not left
+	deferred link.Deferral   // replies that wait for the journal
+	answered obs.Pending     // requests whose answers have not left
+	awaited  map[asked]int64 // how many requests have no answer yet that comes by answer
 }
 
 // Feed implements link.Session.
@@ -53,9 +54,9 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	v = t.run(in)
 	upTo := t.upTo
 	used, outAfter = t.end()
-	s.svc.turns.Put(t)
 	outAfter = s.deferReplies(outAfter, start, upTo)
-	s.left()
+	t.count(s)
+	s.svc.turns.Put(t)
 	if v == link.Close && s.deferred.Len() > 0 && len(in) > 0 {
 		// The replies in front leave first. A byte stays unread, so that the owner asks again.
 		s.closing = true
@@ -169,9 +170,9 @@ func (s *session) Load() link.Load {
 
 // Report implements link.Reporter.
 func (s *session) Report() (inFlight, streams int64) {
-	inFlight = s.answered.Len() + int64(len(s.queries))
-	if s.blocked {
-		inFlight++
+	inFlight = s.answered.Len()
+	for _, n := range s.awaited {
+		inFlight += n
 	}
 	return inFlight, int64(len(s.streams))
 }
@@ -179,8 +180,8 @@ func (s *session) Report() (inFlight, streams int64) {
 // Closed implements link.Session. It does not undo any process state (kernel-ipc §2.3).
 func (s *session) Closed() {
 	s.gone.Store(true)
-	for q := range s.queries {
-		s.answer(q.asked, true)
+	for a, n := range s.awaited {
+		s.answered.Add(a.row, a.came, n, n)
 	}
 	s.answered.Record(s.svc.meter, link.Mono(), s.port)
 	for _, st := range s.streams {
@@ -190,7 +191,7 @@ func (s *session) Closed() {
 		q.bus.Forget()
 	}
 	s.cut.drop()
-	s.streams, s.queries = nil, nil
+	s.streams, s.queries, s.awaited = nil, nil, nil
 }
 
 // post leaves a letter for the session and wakes its owner. Any goroutine may call it.

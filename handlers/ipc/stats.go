@@ -14,39 +14,56 @@ import (
 // callCounters count the answers of one method by code.
 type callCounters [wire.NumCodes]atomic.Int64
 
-// tally gathers equal counts of a turn: a pipelined burst costs one shared addition.
+// tally gathers the counts of a turn by method and code: requests of one method cost one shared
+// addition, whatever comes between them.
 type tally struct {
-	row  int
-	code wire.Code
-	n    int64
+	counts []int32  // by row*wire.NumCodes + code
+	met    []uint16 // where counts is not zero
 }
 
-// count counts the answer of the request at hand, which is another one than the one before.
-func (t *turn) count(code wire.Code) {
-	t.flush()
-	t.tally = tally{row: t.row, code: code, n: 1}
+func newTally() tally { return tally{counts: make([]int32, (len(methods)+1)*wire.NumCodes)} }
+
+// add counts one answer. It allocates only while met grows.
+func (c *tally) add(row int, code wire.Code) {
+	i := row*wire.NumCodes + int(code)
+	if c.counts[i]++; c.counts[i] == 1 {
+		c.met = append(c.met, uint16(i))
+	}
 }
 
 // countSilent counts a request that has no reply of its own in this turn.
 func (t *turn) countSilent() {
 	if t.silent = false; !t.later {
-		t.count(wire.OK)
+		t.tally.add(t.row, wire.OK)
 		return
 	}
 	t.later = false
 	t.svc.calls[t.row][wire.OK].Add(1)
+	if t.s.awaited == nil {
+		t.s.awaited = map[asked]int64{}
+	}
+	t.s.awaited[t.asked()]++
 }
 
-// flush adds what the tally has to the counters, and to the requests whose time is taken when their
-// answers leave.
-func (t *turn) flush() {
-	c := &t.tally
-	if c.n == 0 {
-		return
+// count adds the turn's tally to the counters, and takes the time of its requests: now, unless
+// their answers wait for the journal.
+func (t *turn) count(s *session) {
+	c, now := &t.tally, int64(0)
+	held := s.deferred.Len() > 0
+	if !held && len(c.met) > 0 {
+		now = link.Mono()
 	}
-	t.svc.calls[c.row][c.code].Add(c.n)
-	t.s.answered.Add(c.row, t.came, c.n, failures(c.code, c.n))
-	c.n = 0
+	for _, i := range c.met {
+		row, code, n := int(i)/wire.NumCodes, wire.Code(int(i)%wire.NumCodes), int64(c.counts[i])
+		c.counts[i] = 0
+		t.svc.calls[row][code].Add(n)
+		if held {
+			s.answered.Add(row, t.came, n, failures(code, n))
+		} else {
+			t.svc.meter.Record(row, now-t.came, n, failures(code, n), s.port)
+		}
+	}
+	c.met = c.met[:0]
 }
 
 // failures returns how many of n answers with a code are errors.
@@ -74,6 +91,11 @@ func (t *turn) answerLater() wire.Code {
 
 // answer notes that the answer of a is appended; failed: it is an error.
 func (s *session) answer(a asked, failed bool) {
+	if left := s.awaited[a] - 1; left > 0 {
+		s.awaited[a] = left
+	} else {
+		delete(s.awaited, a)
+	}
 	n := int64(0)
 	if failed {
 		n = 1

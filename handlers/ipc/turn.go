@@ -59,7 +59,7 @@ type turn struct {
 	later bool  // the answer of the request at hand comes by the mailbox
 }
 
-func newTurn(svc *Service) *turn { return &turn{svc: svc} }
+func newTurn(svc *Service) *turn { return &turn{svc: svc, tally: newTally()} }
 
 func (t *turn) begin(s *session, out []byte, came link.Instant) {
 	t.s, t.out, t.now, t.came = s, out, s.svc.now(came), came.Mono
@@ -69,7 +69,6 @@ func (t *turn) begin(s *session, out []byte, came link.Instant) {
 
 // end hands back what the turn took and made, and lets go of everything lent.
 func (t *turn) end() (used int, out []byte) {
-	t.flush()
 	used, out = t.used, t.out
 	t.s, t.out, t.id, t.opened = nil, nil, nil, nil
 	if t.reading.at > keepLent {
@@ -164,11 +163,7 @@ func (t *turn) answer(code wire.Code) {
 		t.countSilent()
 		return
 	}
-	if c := &t.tally; t.row == c.row && code == c.code {
-		c.n++
-	} else {
-		t.count(code)
-	}
+	t.tally.add(t.row, code)
 	t.out = sealFrame(t.out, t.start, t.id, t.svc.cfg.MaxFrameBytes)
 }
 

@@ -14,6 +14,7 @@
 //
 // It answers GET and HEAD only, changes nothing, and has no authentication: it binds to loopback
 // unless the operator insists (admin.insecure_bind). The web console is the exception: it takes
-// POST, and decides itself who may read and change. At most maxConnections are open; further ones
+// POST, and decides itself who may read and change. On a loopback address the Host header must name
+// this machine, but for probes and scrapers. At most maxConnections are open; further ones
 // wait in the backlog.
 package ops

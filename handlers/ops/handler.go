@@ -32,7 +32,7 @@ func handler(c Config) http.Handler {
 		MaxRequestsInFlight: 4, // a scrape walks every metric: a fifth scraper waits for its next turn
 	}))
 	if c.Projects != nil {
-		mux.Handle("/exacta/", c.Projects)
+		mux.Handle(projectsPath, c.Projects)
 	}
 	if c.Console != nil {
 		mux.Handle(consolePath, c.Console)
@@ -47,6 +47,9 @@ func handler(c Config) http.Handler {
 	}
 	return c.readOnly(mux)
 }
+
+// projectsPath is below what the page of projects answers.
+const projectsPath = "/exacta/"
 
 // consolePath is below what the web console answers.
 const consolePath = "/console/"

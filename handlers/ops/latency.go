@@ -73,6 +73,9 @@ var orders = map[string]func(a, b *obs.Connection) int{
 	"streams":   func(a, b *obs.Connection) int { return cmp.Compare(b.Streams, a.Streams) },
 }
 
+// Protocols are the values of protocol for /connections: those of connections and slow requests.
+func Protocols() []string { return []string{"ipc", "http", "toolhost", "threads", "exacta"} }
+
 func (c Config) connections(w http.ResponseWriter, r *http.Request) {
 	limit, ok := limitOf(w, r)
 	if !ok {
@@ -85,8 +88,13 @@ func (c Config) connections(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, problem{"cannot sort by " + strconv.Quote(q.Get("sort")) + ": want one of " + strings.Join(names, ", ")})
 		return
 	}
+	protocol := q.Get("protocol")
+	if protocol != "" && !slices.Contains(Protocols(), protocol) {
+		answer(w, http.StatusBadRequest, problem{"cannot list connections of protocol " + strconv.Quote(protocol) + ": want one of " + strings.Join(Protocols(), ", ")})
+		return
+	}
 	rows := c.Connections()
-	if protocol := q.Get("protocol"); protocol != "" {
+	if protocol != "" {
 		rows = slices.DeleteFunc(rows, func(row obs.Connection) bool { return row.Protocol != protocol })
 	}
 	slices.SortStableFunc(rows, func(a, b obs.Connection) int {

@@ -74,7 +74,7 @@ func TestConnectionsAreLimitedAndSorted(t *testing.T) {
 	f(maxRows+1, "?limit=10000", maxRows+1, maxRows)
 	f(9, "?limit=3", 9, 3)
 	f(9, "?protocol=http", 4, 4)
-	f(9, "?protocol=none", 0, 0)
+	f(9, "?protocol=exacta", 0, 0)
 	if _, l, _ := list("?sort=bytes_in"); l.Connections[0].BytesIn != 6 || l.Connections[8].BytesIn != 0 {
 		t.Errorf("%+v", l)
 	}
@@ -88,7 +88,8 @@ func TestConnectionsAreLimitedAndSorted(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"?limit=0": "want 1 to 10000", "?limit=10001": "want 1 to 10000", "?limit=many": `limit \"many\"`,
-		"?sort=size": "want one of age, bytes_in, bytes_out, id, idle, in_flight, streams, unsent",
+		"?protocol=kernel": `protocol \"kernel\": want one of ipc, http, toolhost, threads, exacta`,
+		"?sort=size":       "want one of age, bytes_in, bytes_out, id, idle, in_flight, streams, unsent",
 	} {
 		if code, _, body := list(query); code != 400 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %s", query, code, body)

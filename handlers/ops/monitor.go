@@ -12,15 +12,16 @@ import (
 // MaxPayloadBytes is the most that /monitor shows of the payload of a frame.
 const MaxPayloadBytes = 64 << 10
 
-// Frame is a line of /monitor: a frame of the connection, or a mark.
+// Frame is a line of /monitor: a frame or a line of the connection, or a mark.
 type Frame struct {
 	At time.Time `json:"at"`
 	// Direction is "in" for what the peer sent and "out" for what it is sent; a mark has none.
 	Direction string `json:"direction,omitempty"`
-	// Type is "request", "response", "error", "chunk", "end" or "unreadable"; that of a mark is
-	// "lost" where Lost frames are missing, or "closed" at the end.
+	// Type is "request", "response", "error", "chunk", "end", "event" or "unreadable"; that of a
+	// mark is "lost" where Lost frames are missing, or "closed" at the end.
 	Type string `json:"type"`
 	// Method and ID are those of the request, also on its answers; empty where they are not known.
+	// An event has its name there.
 	Method string `json:"method,omitempty"`
 	ID     string `json:"id,omitempty"`
 	// Code is that of an error.
@@ -83,8 +84,9 @@ func (c Config) monitor(w http.ResponseWriter, r *http.Request) {
 	lines := json.NewEncoder(w)
 	for {
 		frames, err := m.Next(r.Context())
-		_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout))
 		for i := range frames {
+			// Each has its own time: a slow reader loses frames, not the connection.
+			_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout))
 			if lines.Encode(&frames[i]) != nil {
 				return
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,37 @@ func TestMonitorStreams(t *testing.T) {
 		t.Errorf("the end is %q", lines.Text())
 	}
 	<-p.closed
+}
+
+// slowly is a writer that needs the whole time of a deadline for each write.
+type slowly struct {
+	*httptest.ResponseRecorder
+	until time.Time
+	late  int
+}
+
+func (s *slowly) SetWriteDeadline(t time.Time) error { s.until = t; return nil }
+
+func (s *slowly) Write(b []byte) (int, error) {
+	if s.until.IsZero() {
+		s.late++
+	}
+	s.until = time.Time{}
+	return s.ResponseRecorder.Write(b)
+}
+
+// TestASlowReaderOfAMonitor: what is read at once need not be written in the time of one write.
+func TestASlowReaderOfAMonitor(t *testing.T) {
+	c := newConfig(t)
+	p := &played{make(chan []Frame, 1), make(chan struct{})}
+	c.Monitor = func(string, int) (Monitor, error) { return p, nil }
+	p.frames <- make([]Frame, 100)
+	close(p.frames)
+	w := &slowly{ResponseRecorder: httptest.NewRecorder()}
+	handler(c).ServeHTTP(w, httptest.NewRequest("GET", "/monitor?conn=x", nil))
+	if n := strings.Count(w.Body.String(), "\n"); n != 101 || w.late != 0 {
+		t.Errorf("%d lines, %d of them after the deadline", n, w.late)
+	}
 }
 
 func TestMonitorEndsWithItsReader(t *testing.T) {

@@ -84,7 +84,7 @@ func Listen(c Config) (*Server, error) {
 		}
 	}
 	h := &http.Server{
-		Handler:           handler(c),
+		Handler:           named(ln, handler(c)),
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/obs"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -39,6 +40,29 @@ func TestDrainWaitsForToolsWithoutCallers(t *testing.T) {
 	close(r.gate)
 	<-done
 	r.open(Unix).want(keyed("AID.WAIT.v1", "k", ""), hitReply)
+}
+
+// TestACallWhoseCallerIsGoneIsTimed, as a failure, whether or not its tool has ended before.
+func TestACallWhoseCallerIsGoneIsTimed(t *testing.T) {
+	rec := obs.NewRecorder(0, 1)
+	r := newRig(t, func(c *Config) { c.Recorder = rec })
+	early, late := r.open(Unix), r.open(Unix)
+	early.begin(`{"aid":"AID.WAIT.v1"}`)
+	late.begin(`{"aid":"AID.AWAY.v1"}`)
+	r.awayBegun()
+	early.close()
+	<-late.wake // its reply is there
+	late.close()
+	close(r.gate)
+	r.awayEnded()
+	for _, l := range rec.Latencies() {
+		if l.Protocol == "toolhost" && (l.Count != 1 || l.Errors != 1) {
+			t.Errorf("%+v", l)
+		}
+	}
+	if n := len(rec.Latencies()); n != 4 { // two methods, two steps
+		t.Errorf("%d rows", n)
+	}
 }
 
 // TestHungToolsGiveUpTheirSlots: as many as there are slots; more than that keep theirs, so that

@@ -46,6 +46,9 @@ func (s *session) left() {
 	}
 }
 
+// lose takes the time of a call whose reply has no connection any more.
+func (s *session) lose(c *call) { s.srv.meter.Record(c.row, link.Mono()-c.came, 1, 1, s.port) }
+
 // Report implements link.Reporter.
 func (s *session) Report() (inFlight, streams int64) {
 	if s.blocked {

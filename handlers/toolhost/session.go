@@ -291,6 +291,7 @@ func (s *session) post(c *call) {
 	}
 	s.mu.Unlock()
 	if gone {
+		s.lose(c)
 		s.endRun(cmp.Or(c.runEnded, runLost))
 	}
 	s.port.Wake()
@@ -356,9 +357,13 @@ func (s *session) Closed() {
 	}
 	s.mu.Lock()
 	s.gone = true
-	away := s.blocked && !s.waits && s.ready == nil
+	c := s.ready
+	away := s.blocked && !s.waits && c == nil
 	s.ready, s.found = nil, nil
 	s.mu.Unlock()
+	if c != nil {
+		s.lose(c)
+	}
 	if !away { // what runs off the loop may have the run, and ends it
 		s.endRun(runLost)
 	}

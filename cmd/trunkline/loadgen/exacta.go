@@ -25,6 +25,17 @@ const (
 	expectedCode = "ST-001"
 )
 
+// exactaBodies are the built-in payloads of ProtocolExacta: what controls a project in which
+// nothing runs is refused by the queue of the project, and an open project may be opened again.
+// Commands that are missing need what only the user knows.
+var exactaBodies = map[string]string{
+	"OpenProject":  `{"path":"{{root}}"}`,
+	"Pause":        `{"project_id":"{{project}}","execution_id":"{{uuid}}"}`,
+	"Resume":       `{"project_id":"{{project}}","execution_id":"{{uuid}}"}`,
+	"Cancel":       `{"project_id":"{{project}}","execution_id":"{{uuid}}"}`,
+	"ValidatePlan": `{"project_id":"{{project}}","plan_id":"{{uuid}}"}`,
+}
+
 // wrap makes the whole line of a request, placeholders included, of its payload.
 func wrap(name, payload string) string {
 	line := exactaHead + `{{run}}-0000-4000-8000-000000000000","sent_at":` + exactaTime + `,"command":`

@@ -49,6 +49,11 @@ const (
 	ProtocolExacta   = "exacta"
 )
 
+// Protocols lists what the protocol of a Target may be.
+func Protocols() []string {
+	return []string{ProtocolKernel, ProtocolToolhost, ProtocolThreads, ProtocolExacta, ProtocolHTTP}
+}
+
 // Target is the server under load.
 type Target struct {
 	// Protocol is one of the Protocol constants.
@@ -141,14 +146,11 @@ func (p *Plan) Check() error {
 }
 
 func (p *Plan) checkTarget() error {
-	switch p.Target.Protocol {
-	case ProtocolKernel, ProtocolToolhost, ProtocolHTTP, ProtocolExacta:
-	case ProtocolThreads:
-		if p.Target.Token == "" {
-			return errors.New("cannot use protocol threads without a token")
-		}
-	default:
-		return fmt.Errorf("cannot use protocol %q: want %s, %s, %s, %s or %s", p.Target.Protocol, ProtocolKernel, ProtocolToolhost, ProtocolThreads, ProtocolExacta, ProtocolHTTP)
+	if !slices.Contains(Protocols(), p.Target.Protocol) {
+		return fmt.Errorf("cannot use protocol %q: want one of %s", p.Target.Protocol, strings.Join(Protocols(), ", "))
+	}
+	if p.Target.Protocol == ProtocolThreads && p.Target.Token == "" {
+		return errors.New("cannot use protocol threads without a token")
 	}
 	if p.Target.Token != "" && p.Target.greeting() == nil {
 		return fmt.Errorf("cannot use a token with protocol %s: only %s, %s and %s know one", p.Target.Protocol, ProtocolToolhost, ProtocolThreads, ProtocolExacta)
@@ -333,29 +335,6 @@ var toolhostBodies = map[string]string{
 }
 
 const smallEnvelope = `{"envelope_id":"bench-{{uuid}}","raw_input":"hello","outputs":{},"current_stage":"start","terminated":false}`
-
-// threadsBodies are the built-in params of ProtocolThreads. What is read is what came since the
-// last message of the thread: nothing, as most readers find. Methods that are missing need what
-// only the user knows.
-var threadsBodies = map[string]string{
-	"post_message":     `{"thread_id":"{{thread}}","schema_version":1,"kind":"chat","body":"hello","idempotency_key":"{{uuid}}"}`,
-	"read_messages":    `{"thread_id":"{{thread}}","since_seq":9007199254740991,"limit":50}`,
-	"ack_read":         `{"thread_id":"{{thread}}","last_read_seq":0}`,
-	"get_thread":       `{"thread_id":"{{thread}}"}`,
-	"summarize_thread": `{"thread_id":"{{thread}}"}`,
-	"ping":             `{}`,
-}
-
-// exactaBodies are the built-in payloads of ProtocolExacta: what controls a project in which
-// nothing runs is refused by the queue of the project, and an open project may be opened again.
-// Commands that are missing need what only the user knows.
-var exactaBodies = map[string]string{
-	"OpenProject":  `{"path":"{{root}}"}`,
-	"Pause":        `{"project_id":"{{project}}","execution_id":"{{uuid}}"}`,
-	"Resume":       `{"project_id":"{{project}}","execution_id":"{{uuid}}"}`,
-	"Cancel":       `{"project_id":"{{project}}","execution_id":"{{uuid}}"}`,
-	"ValidatePlan": `{"project_id":"{{project}}","plan_id":"{{uuid}}"}`,
-}
 
 // builtinBody returns the body of a method for which the user gave none.
 func builtinBody(protocol, name string) (body string, ok bool) {

@@ -14,6 +14,18 @@ import (
 	"trunkline/codec/jsonx"
 )
 
+// threadsBodies are the built-in params of ProtocolThreads. What is read is what came since the
+// last message of the thread: nothing, as most readers find. Methods that are missing need what
+// only the user knows.
+var threadsBodies = map[string]string{
+	"post_message":     `{"thread_id":"{{thread}}","schema_version":1,"kind":"chat","body":"hello","idempotency_key":"{{uuid}}"}`,
+	"read_messages":    `{"thread_id":"{{thread}}","since_seq":9007199254740991,"limit":50}`,
+	"ack_read":         `{"thread_id":"{{thread}}","last_read_seq":0}`,
+	"get_thread":       `{"thread_id":"{{thread}}"}`,
+	"summarize_thread": `{"thread_id":"{{thread}}"}`,
+	"ping":             `{}`,
+}
+
 // answered is an answer to a line beside the load.
 type answered struct {
 	OK     bool

@@ -92,7 +92,7 @@ func Extract(ctx context.Context, cfg Config, r io.Reader, size int64, progress 
 		fsys = disk
 	}
 	x := &extractor{target: target{to: fsys, dest: dir}, meter: meter{ctx: ctx, tell: progress, total: size}, in: tar.NewReader(r)}
-	if err := x.within(func() error { return x.made(x.fill) }, x.fill); err != nil {
+	if err := x.within(x.fill); err != nil {
 		return fmt.Errorf("cannot restore journal %s: %w", dir, typed(err))
 	}
 	return nil
@@ -168,6 +168,12 @@ func (x *extractor) stamp() error {
 	err = compareStamp(stampName, x.dest, string(text), journal.Always)
 	if other := (*journal.ErrModeMismatch)(nil); err != nil && !errors.As(err, &other) {
 		return err
+	}
+	switch _, err = x.in.Next(); {
+	case err == nil:
+		return fmt.Errorf("%w: the file %s is not its last", errArchive, stampName)
+	case err != io.EOF:
+		return archiveError(err)
 	}
 	return x.finish(string(text))
 }

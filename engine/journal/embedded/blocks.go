@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -133,6 +134,25 @@ func (s *Store) seekHolder(it *pebble.Iterator, from journal.Index) bool {
 		return true
 	}
 	return it.Error() == nil && it.First()
+}
+
+// lastBlock returns the first and the last index of the last block below an index, 0 for none.
+func (s *Store) lastBlock(db *pebble.DB, below journal.Index) (first, last journal.Index, err error) {
+	lower, _ := keyRange(kindBlock, s.cfg.Partition)
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: appendKey(nil, kindBlock, s.cfg.Partition, below)})
+	if err != nil {
+		return 0, 0, s.readError("the end of the log", 0, err)
+	}
+	if it.Last() {
+		first = keyNumber(it.Key())
+		var block []byte
+		block, err = it.ValueAndErr()
+		last = journal.LastOf(first, block)
+	}
+	if err = errors.Join(err, it.Close()); err != nil {
+		return 0, 0, s.readError("the end of the log", 0, err)
+	}
+	return first, last, nil
 }
 
 // DropBlocks implements journal.Blocks.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // ErrThere means that the place for a copy is taken.
@@ -23,13 +26,13 @@ var ErrNotEmpty = errors.New("it is not empty")
 // dir is removed again. The stamp comes last: every opening refuses a copy that a crash left half
 // made.
 func Copy(ctx context.Context, cfg Config, dir string, progress func(done, total int64)) error {
-	return copyOut(ctx, cfg, dir, progress, (*copier).toNew)
+	return copyOut(ctx, cfg, dir, progress, func(c *copier) error { return c.made(c.fill) })
 }
 
 // Restore is Copy to a directory that is missing or empty. An empty one is locked meanwhile, and is
 // empty again after an error. journal.ErrLocked and ErrNotEmpty are of dir.
 func Restore(ctx context.Context, cfg Config, dir string, progress func(done, total int64)) error {
-	return copyOut(ctx, cfg, dir, progress, func(c *copier) error { return c.within(c.toNew, c.fill) })
+	return copyOut(ctx, cfg, dir, progress, func(c *copier) error { return c.within(c.fill) })
 }
 
 func copyOut(ctx context.Context, cfg Config, dir string, progress func(done, total int64), run func(*copier) error) error {
@@ -44,14 +47,38 @@ func copyOut(ctx context.Context, cfg Config, dir string, progress func(done, to
 	return errors.Join(err, h.lock.Close())
 }
 
+// LeavesRoom returns an error that is ErrFull where a copy of the journal in dir to dest, which may
+// be missing, would fill the disk of a server whose checkpoint dir is: less than MinFreeBytes would
+// be left for it. A dest on another disk is not looked at. Disks that are of one size are taken for
+// one.
+func LeavesRoom(dir, dest string) error { return leavesRoom(disk, dir, dest) }
+
+func leavesRoom(fsys vfs.FS, dir, dest string) error {
+	h := holding{fs: readFS{fsys}, dir: dir}
+	files, err := h.contents()
+	if err != nil {
+		return err
+	}
+	need := uint64(MinFreeBytes)
+	for _, f := range files {
+		need += uint64(f.Bytes)
+	}
+	for _, err := fsys.Stat(dest); errors.Is(err, os.ErrNotExist) && dest != fsys.PathDir(dest); _, err = fsys.Stat(dest) {
+		dest = fsys.PathDir(dest)
+	}
+	of, err := fsys.GetDiskUsage(dir)
+	to, also := fsys.GetDiskUsage(dest)
+	if err != nil || also != nil || of.TotalBytes != to.TotalBytes || to.AvailBytes >= need {
+		return nil // what is not known is no reason
+	}
+	return fmt.Errorf("cannot copy to the disk of a server: it has %d bytes free, and %d are needed for the copy and the server: %w", to.AvailBytes, need, ErrFull)
+}
+
 type copier struct {
 	holding
 	target
 	meter
 }
-
-// toNew copies to a directory that must not exist.
-func (c *copier) toNew() error { return c.made(c.fill) }
 
 // contents lists what a copy has, the stamp aside.
 func (h *holding) contents() ([]FileInfo, error) {

@@ -15,10 +15,9 @@ import (
 
 // target is a directory that becomes a journal when its stamp is written, which comes last.
 type target struct {
-	to     vfs.FS
-	dest   string
-	locked bool // by us, with its own LOCK
-	rows   bool // the directory of rows was made
+	to   vfs.FS
+	dest string
+	rows bool // the directory of rows was made
 }
 
 // made fills a directory that must not exist, and removes it where that fails.
@@ -31,26 +30,35 @@ func (d *target) made(fill func() error) error {
 	if err := vdir.Make(d.to, d.dest); err != nil {
 		return err
 	}
-	if err := fill(); err != nil {
-		return errors.Join(err, d.to.RemoveAll(d.dest))
+	err := d.locked(fill)
+	if err != nil {
+		_ = d.to.Remove(d.dest) // it stays where another process was faster, which fills it
 	}
-	return nil
+	if errors.Is(err, journal.ErrLocked) || errors.Is(err, ErrNotEmpty) {
+		return fmt.Errorf("%w: %v", ErrThere, err)
+	}
+	return err
 }
 
-// within fills a directory that is missing, which toNew does, or empty.
-func (d *target) within(toNew, fill func() error) error {
+// within fills a directory that is missing or empty. One that was empty is so again after an error.
+func (d *target) within(fill func() error) error {
 	there, err := d.vacant()
 	if err != nil {
 		return err
 	}
 	if !there {
-		return toNew()
+		return d.made(fill)
 	}
-	lock, err := lockDir(d.to, d.dest) // a server that starts meanwhile is refused
+	return d.locked(fill)
+}
+
+// locked fills an empty directory and empties it where that fails. The lock keeps out a server that
+// starts meanwhile, and whatever else fills it.
+func (d *target) locked(fill func() error) error {
+	lock, err := lockDir(d.to, d.dest)
 	if err != nil {
 		return err
 	}
-	d.locked = true
 	if _, err = d.vacant(); err == nil { // still
 		if err = fill(); err != nil {
 			err = errors.Join(err, d.clear())
@@ -59,14 +67,51 @@ func (d *target) within(toNew, fill func() error) error {
 	return errors.Join(err, lock.Close())
 }
 
-// Vacant returns nil where dir is missing or empty: a lock file that no process holds is nothing.
-// Else it returns ErrNotEmpty, and with it journal.ErrLocked where a journal in it is in use.
-func Vacant(dir string) error {
+// buildingDir is where Build has a journal built, in the directory that it is for.
+const buildingDir = "building"
+
+// Build has build make a journal in a directory that it is given, sync it and close it, and moves
+// the files to dir, which must be missing or empty, and is so again after an error. dir is locked
+// meanwhile, and every opening refuses what a crash leaves in it. It returns the error of build as
+// it is; journal.ErrLocked and ErrNotEmpty are of dir.
+func Build(dir string, build func(dir string) error) error {
 	d := target{to: disk, dest: dir}
-	if _, err := d.vacant(); err != nil {
-		return fmt.Errorf("cannot write %s: %w", dir, err)
+	var failed error
+	err := d.within(func() error {
+		at := d.to.PathJoin(dir, buildingDir)
+		if failed = build(at); failed != nil {
+			return failed
+		}
+		return d.adopt(at)
+	})
+	if err != nil && failed == nil {
+		err = fmt.Errorf("cannot write %s: %w", dir, typed(err))
 	}
-	return nil
+	return err
+}
+
+// adopt moves a journal to the directory, its stamp last.
+func (d *target) adopt(from string) error {
+	names, err := d.to.List(from)
+	if err != nil {
+		return err
+	}
+	move := func(name string) error { return d.to.Rename(d.to.PathJoin(from, name), d.to.PathJoin(d.dest, name)) }
+	for _, name := range names {
+		if name == "LOCK" || name == stampName {
+			continue
+		}
+		if err := move(name); err != nil {
+			return err
+		}
+	}
+	if err := vdir.Sync(d.to, d.dest); err != nil {
+		return err
+	}
+	if err := move(stampName); err != nil {
+		return err
+	}
+	return errors.Join(vdir.Sync(d.to, d.dest), d.to.RemoveAll(from))
 }
 
 // vacant reports whether the directory is there, and returns an error where it is not empty.
@@ -84,7 +129,7 @@ func (d *target) vacant() (there bool, err error) {
 		}
 		err = fmt.Errorf("%w (%s)", ErrNotEmpty, name)
 		if h, failed := hold(d.to, d.dest); errors.Is(failed, journal.ErrLocked) {
-			return true, errors.Join(err, failed)
+			return true, fmt.Errorf("%w, and %w", err, failed)
 		} else if failed == nil {
 			return true, errors.Join(err, h.lock.Close())
 		}
@@ -120,16 +165,11 @@ func (d *target) put(name string, in io.Reader) error {
 	return errors.Join(err, out.Close())
 }
 
-// finish makes the directory a journal. A copy has its locks from the beginning, so that a start
-// that refuses it makes nothing.
+// finish makes the directory a journal. The rows have their lock from the beginning, as the
+// directory has, so that a start that refuses a copy makes nothing.
 func (d *target) finish(stamp string) error {
 	if d.rows {
 		if err := vdir.Replace(d.to, d.to.PathJoin(d.dest, RowsDir), "LOCK", ""); err != nil {
-			return err
-		}
-	}
-	if !d.locked {
-		if err := vdir.Replace(d.to, d.dest, "LOCK", ""); err != nil {
 			return err
 		}
 	}

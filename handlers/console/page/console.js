@@ -60,6 +60,7 @@ function follow(place) {
     for (const [id, text] of Object.entries(texts)) {
       const element = document.getElementById(id);
       if (element) element.textContent = text;
+      if (id.startsWith("bad-")) document.getElementById(`fact-${id.slice(4)}`)?.parentElement.classList.toggle("bad", text !== "");
     }
   };
   const take = (row) => {

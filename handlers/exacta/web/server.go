@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"trunkline/engine/obs"
+	"trunkline/engine/stream"
 	"trunkline/handlers/exacta"
 	"trunkline/handlers/internal/conns"
 )
@@ -92,6 +93,12 @@ func (s *Server) SetMaxConnections(n int) {
 func (s *Server) Connections(dst []obs.Connection) []obs.Connection {
 	return s.sockets.host.Connections(dst)
 }
+
+// Stats reads the counters of the WebSockets.
+func (s *Server) Stats() stream.Snapshot { return s.sockets.host.Snapshot() }
+
+// Drop closes the WebSocket of a name at once. found is false where none has it.
+func (s *Server) Drop(name string) (found bool) { return s.sockets.host.Drop(name) }
 
 // Refused returns how many WebSockets were turned away: over the limit, of another origin, or
 // without the token.

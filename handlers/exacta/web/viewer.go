@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"trunkline/engine/obs"
+	"trunkline/engine/stream"
 	"trunkline/handlers/exacta"
 )
 
@@ -64,6 +65,12 @@ func NewViewer(srv *exacta.Server) *Viewer {
 func (v *Viewer) Connections(dst []obs.Connection) []obs.Connection {
 	return v.sockets.host.Connections(dst)
 }
+
+// Stats reads the counters of the WebSockets.
+func (v *Viewer) Stats() stream.Snapshot { return v.sockets.host.Snapshot() }
+
+// Drop closes the WebSocket of a name at once. found is false where none has it.
+func (v *Viewer) Drop(name string) (found bool) { return v.sockets.host.Drop(name) }
 
 // ServeHTTP implements http.Handler.
 func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -10,11 +10,13 @@ import (
 
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
+	"trunkline/engine/stream"
 )
 
 // Book lists the open connections of one HTTP server. Any goroutine may call its methods.
 type Book struct {
 	protocol, name string
+	in, out        atomic.Int64 // bytes of all connections, closed ones included
 
 	mu   sync.Mutex
 	last uint64
@@ -57,12 +59,33 @@ func (e *entry) leave(c *Conn) {
 	delete(e.book.open, c)
 }
 
+// Drop closes the connection of a name at once. found is false where none has it.
+func (b *Book) Drop(name string) (found bool) {
+	b.mu.Lock()
+	var dropped *Conn
+	for c := range b.open {
+		if c.Name() == name {
+			dropped = c
+		}
+	}
+	b.mu.Unlock()
+	if dropped == nil {
+		return false
+	}
+	if secure, ok := dropped.Conn.(interface{ NetConn() net.Conn }); ok { // its own end may wait for the peer
+		_ = secure.NetConn().Close()
+	}
+	_ = dropped.Close()
+	return true
+}
+
 // Read counts what the peer sends.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 && c.book != nil {
 		now := link.Mono()
 		c.in.Add(int64(n))
+		c.book.in.Add(int64(n))
 		c.heard.Store(now)
 		c.asked.CompareAndSwap(0, now)
 	}
@@ -74,6 +97,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if n > 0 && c.book != nil {
 		c.out.Add(int64(n))
+		c.book.out.Add(int64(n))
 		c.heard.Store(link.Mono())
 		c.asked.Store(0)
 	}
@@ -128,7 +152,14 @@ func Peer(ctx context.Context) (p obs.Peer, began int64) {
 	return nil, link.Mono()
 }
 
-// Connections appends a row for each open connection. What waits unsent is not known.
+// Totals returns how many connections are open, and the bytes read and written by all there were.
+func (b *Book) Totals() (open, in, out int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return int64(len(b.open)), b.in.Load(), b.out.Load()
+}
+
+// Connections appends a row for each open connection.
 func (b *Book) Connections(dst []obs.Connection) []obs.Connection {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -139,7 +170,7 @@ func (b *Book) Connections(dst []obs.Connection) []obs.Connection {
 			ID: c.Name(), Protocol: b.protocol, Listener: c.addr, Peer: c.Remote(), State: "open",
 			Opened: wall.Add(-age).UTC(), AgeSeconds: age.Seconds(),
 			IdleSeconds: time.Duration(max(now-c.heard.Load(), 0)).Seconds(),
-			BytesIn:     c.in.Load(), BytesOut: c.out.Load(),
+			BytesIn:     c.in.Load(), BytesOut: c.out.Load(), UnsentBytes: stream.Unsent(c.Conn),
 		}
 		if c.asked.Load() != 0 {
 			row.InFlight = 1

@@ -80,6 +80,12 @@ func New(cfg Config) *Server {
 // Connections appends a row for each open connection.
 func (s *Server) Connections(dst []obs.Connection) []obs.Connection { return s.book.Connections(dst) }
 
+// Totals returns how many connections are open, and the bytes read and written by all there were.
+func (s *Server) Totals() (open, in, out int64) { return s.book.Totals() }
+
+// Drop closes the connection of a name at once. found is false where none has it.
+func (s *Server) Drop(name string) (found bool) { return s.book.Drop(name) }
+
 // Serve accepts on ln, which may be a TLS listener without HTTP/2, until Shutdown, and then returns
 // nil, else why it stopped. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {

@@ -83,7 +83,7 @@ type Options struct {
 
 // server is one running instance.
 type server struct {
-	cfg     *config.Config // of the goroutine of Run
+	cfg     atomic.Pointer[config.Config] // a reload replaces it
 	options Options
 	log     *slog.Logger
 	ready   *ops.Readiness
@@ -99,6 +99,8 @@ type server struct {
 	version string
 
 	reloaded atomic.Pointer[ops.Reload] // nil before the first reload
+	outcomes sync.Mutex                 // of those who replace reloaded
+	stopped  chan struct{}              // closed when Run returns
 }
 
 // Run reads the store and serves until ctx ends, then drains (kernel-ipc §2.7) and returns nil; an
@@ -109,6 +111,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	if err != nil {
 		return err
 	}
+	defer close(s.stopped)
 	s.banner(o)
 	warnFiles(s.log, cfg)
 	if s.admin != nil { // before the store is read, so that it can be asked how far that is
@@ -149,15 +152,24 @@ func (s *server) run(ctx context.Context) error {
 	if s.options.Watchdog > 0 {
 		watch.Go(func() { s.feedWatchdog(alive) })
 	}
+	hangup, reloaded := s.options.Hangup, make(chan struct{}, 1)
 	for {
 		select {
 		case <-ctx.Done():
+			go s.refuseReloads()
 			return s.lameDuck()
 		case err := <-s.failed:
+			go s.refuseReloads()
 			s.log.Error("stopping", "error", err)
 			return err
-		case <-s.options.Hangup:
-			s.reload()
+		case <-hangup:
+			hangup = nil // one at a time; a disk that does not answer holds no order to stop up
+			go func() {
+				s.reload(ctx)
+				reloaded <- struct{}{}
+			}()
+		case <-reloaded:
+			hangup = s.options.Hangup
 		}
 	}
 }
@@ -172,9 +184,10 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		return nil, err
 	}
 	o.files, o.certs = stream.NewFiles(), make(certificates)
-	s := &server{cfg: cfg, options: o, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1), started: time.Now(), version: o.Build.Version}
-	defer o.Sockets.close()
 	o.recorder = obs.NewRecorder(cfg.Admin.SlowThreshold, cfg.Admin.SlowEntries)
+	s := &server{options: o, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1), stopped: make(chan struct{}), started: time.Now(), version: o.Build.Version}
+	s.cfg.Store(cfg)
+	defer o.Sockets.close()
 	if s.kernel, err = openEndpoint(cfg, o, reg); err != nil {
 		return nil, err
 	}
@@ -229,21 +242,22 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 
 // banner prints what an operator asks first. Its first line is whether data survives.
 func (s *server) banner(o Options) {
-	fmt.Fprintf(o.Banner, "store: %s, %s\n", s.cfg.Store.Mode, survives(&s.cfg.Store))
-	fmt.Fprintf(o.Banner, "trunkline %s, settings: %s\n", o.Build.Version, s.cfg.Summary())
-	s.listening(o.Banner, "kernel ipc", &s.cfg.Kernel.Access, s.kernel.bound)
+	cfg := s.cfg.Load()
+	fmt.Fprintf(o.Banner, "store: %s, %s\n", cfg.Store.Mode, survives(&cfg.Store))
+	fmt.Fprintf(o.Banner, "trunkline %s, settings: %s\n", o.Build.Version, cfg.Summary())
+	s.listening(o.Banner, "kernel ipc", &cfg.Kernel.Access, s.kernel.bound)
 	if s.web == nil {
 		fmt.Fprintln(o.Banner, "http off")
 	} else {
-		s.listening(o.Banner, "http", &s.cfg.HTTP.Access, s.web.bound)
+		s.listening(o.Banner, "http", &cfg.HTTP.Access, s.web.bound)
 	}
 	if s.tools != nil {
-		s.listening(o.Banner, "toolhost", &s.cfg.Toolhost.Access, s.tools.bound)
+		s.listening(o.Banner, "toolhost", &cfg.Toolhost.Access, s.tools.bound)
 	}
 	s.bannerOfThreads(o)
 	if s.exacta != nil {
-		s.listening(o.Banner, "exacta", &s.cfg.Exacta.Access, s.exacta.bound)
-		s.listening(o.Banner, "exacta websocket", s.cfg.Exacta.WS(), s.exacta.wsBound)
+		s.listening(o.Banner, "exacta", &cfg.Exacta.Access, s.exacta.bound)
+		s.listening(o.Banner, "exacta websocket", cfg.Exacta.WS(), s.exacta.wsBound)
 	}
 	if s.admin == nil {
 		fmt.Fprintln(o.Banner, "admin off")
@@ -254,7 +268,7 @@ func (s *server) banner(o Options) {
 
 // bannerOfThreads shows where agent threads listen, or why they do not.
 func (s *server) bannerOfThreads(o Options) {
-	c := &s.cfg.Threads
+	c := &s.cfg.Load().Threads
 	switch {
 	case s.threads != nil:
 		s.listening(o.Banner, "threads http", &c.Access, s.threads.webBound)
@@ -334,8 +348,8 @@ func (s *server) drain() error {
 	s.ready.Hold(reasonDraining)
 	s.console.shutdown()
 	s.ready.Release(reasonLameDuck)
-	s.log.Info("draining", "grace_secs", int64(s.cfg.Kernel.ShutdownGrace/time.Second))
-	grace := s.cfg.Kernel.ShutdownGrace
+	grace := s.cfg.Load().Kernel.ShutdownGrace
+	s.log.Info("draining", "grace_secs", int64(grace/time.Second))
 	webEnded, toolsEnded, threadsEnded, exactaEnded := make(chan error, 1), make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	go func() { exactaEnded <- s.exacta.shutdown() }()
 	go func() {

@@ -28,14 +28,15 @@ type checkpoints struct {
 // socket there is no backup beside this server, and everything else works.
 func (s *storage) openCheckpoints() {
 	store := absolute(s.cfg.Dir)
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(store))
 	c := &s.checkpoints
-	c.prefix = fmt.Sprintf("checkpoint-%016x-", h.Sum64()) // a directory may be that of several stores
-	if c.dir = absolute(s.cfg.BackupDir); s.cfg.BackupDir == "" {
-		c.dir = filepath.Join(store, control.Dir)
+	c.dir, c.prefix = filepath.Join(store, control.Dir), "checkpoint-"
+	c.sweep(s) // whatever the name and the settings of the store were then
+	if s.cfg.BackupDir != "" {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(store))
+		c.dir, c.prefix = absolute(s.cfg.BackupDir), fmt.Sprintf("%s%016x-", c.prefix, h.Sum64()) // it may be that of several stores
+		c.sweep(s)
 	}
-	c.sweep(s)
 	var err error
 	if c.server, err = control.Serve(control.Config{Store: store, Take: s.takeCheckpoint, Logger: s.logger}); err != nil {
 		s.logger.Warn("'trunkline store backup' cannot reach this server", "dir", s.cfg.Dir, "error", err)

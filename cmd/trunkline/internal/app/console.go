@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,8 +36,7 @@ const maxConsoleCalls = 64
 // consolePages is the web console with what it reads the server through.
 type consolePages struct {
 	*console.Console
-	s   *server
-	cfg *config.Config
+	s *server
 	// host serves the console's own connections to the kernel endpoint, which are pipes: what it
 	// shows and changes of a process goes the way of all requests, the wait for the disk included.
 	host *stream.Host
@@ -44,23 +44,24 @@ type consolePages struct {
 
 // openConsole returns the console of the admin listener, whose other parts are in oc.
 func (s *server) openConsole(oc *ops.Config, version string) (*consolePages, error) {
-	viewer, operator, err := s.cfg.Admin.ConsoleTokens()
+	cfg := s.cfg.Load()
+	viewer, operator, err := cfg.Admin.ConsoleTokens()
 	if err != nil {
 		return nil, err
 	}
-	p := &consolePages{s: s, cfg: s.cfg, host: stream.NewHost(stream.Config{
-		MaxConnections: maxConsoleCalls, Limits: limits(&s.cfg.Kernel), Open: s.kernel.svc.Open, Refuse: s.kernel.svc.AppendRefusal, Logger: s.log,
+	p := &consolePages{s: s, host: stream.NewHost(stream.Config{
+		MaxConnections: maxConsoleCalls, Limits: limits(&cfg.Kernel), Open: s.kernel.svc.Open, Refuse: s.kernel.svc.AppendRefusal, Logger: s.log,
 	})}
 	src := console.Source{
 		Overview: oc.Overview, Processes: p.processes, Process: p.process, Terminate: p.terminate,
 		Threads: p.threads, Thread: p.thread, Topics: p.topics, Subscribe: p.subscribe,
-		Connections: oc.Connections, Slow: oc.Slow, Store: p.store, Settings: p.settings,
+		Connections: oc.Connections, Drop: s.dropConnection, Slow: oc.Slow, Store: p.store, Settings: p.settings,
 	}
 	if s.exacta != nil {
 		src.Projects, src.Project, src.Cancel = p.projects, p.project, p.cancel
 	}
 	p.Console, err = console.New(console.Config{
-		Source: src, ViewerToken: viewer, OperatorToken: operator, Loopback: s.cfg.Admin.Loopback(), Version: version, Logger: s.log,
+		Source: src, ViewerToken: viewer, OperatorToken: operator, Loopback: cfg.Admin.Loopback(), Version: version, Logger: s.log,
 	})
 	if err != nil {
 		p.shutdown()
@@ -345,11 +346,33 @@ func (p *consolePages) store() console.Store {
 	return out
 }
 
+// settings lists those in force, also after a reload.
 func (p *consolePages) settings() (list []console.Setting) {
-	for _, row := range p.cfg.Rows() {
-		list = append(list, console.Setting{Key: row.Key, Value: redacted(fmt.Sprint(row.Value)), Origin: row.Origin, Help: row.Help})
+	waiting := p.s.lastReload().Restart
+	for _, row := range p.s.cfg.Load().Rows() {
+		list = append(list, console.Setting{Key: row.Key, Value: redacted(fmt.Sprint(row.Value)), Origin: row.Origin, Reload: row.Reload,
+			Waiting: slices.Contains(waiting, row.Key), Help: row.Help})
 	}
 	return list
+}
+
+// prepare reads the tokens that apply puts in force. apply returns the settings whose tokens are
+// others than before.
+func (p *consolePages) prepare(c *config.Admin) (apply func() []string, err error) {
+	if p == nil {
+		return func() []string { return nil }, nil
+	}
+	viewer, operator, err := c.ConsoleTokens()
+	return func() (changed []string) {
+		viewers, operators := p.SetTokens(viewer, operator)
+		if viewers {
+			changed = append(changed, "admin.console_token_file")
+		}
+		if operators {
+			changed = append(changed, "admin.console_operator_token_file")
+		}
+		return changed
+	}, err
 }
 
 // redacted returns a value without its secrets: the password of a URL, and what looks like a

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -58,29 +59,26 @@ func (b *consoleBrowser) quiet(path string) {
 
 // pages: each page is shown without an error, in both schemes, and a narrow window has all of it.
 func (b *consoleBrowser) pages() {
-	i := start(b.t, "exacta.listen_addr=127.0.0.1:0", "exacta.loops=1", "store.mode=always", "store.dir="+filepath.Join(b.t.TempDir(), "d"))
+	i := startEverywhere(b.t)
 	b.base = "http://" + i.addr("admin")
 	c := i.dial(i.addr("kernel ipc"))
 	fill(b.t, c, 60)
 	if _, err := c.CreateProcess(b.t.Context(), client.CreateProcess{PID: hostilePID, UserID: hostilePID}); err != nil {
 		b.t.Fatal(err)
 	}
-	p := i.dialProjects("tcp", i.addr("exacta"))
+	p := i.dialProjects("unix", strings.TrimPrefix(i.addr("exacta"), "unix://"))
 	p.open(newProject(b.t))
 	intent := p.must("ExtractIntent", `"user_input":"create file a.txt; create file b.txt"`)["intent"].(map[string]any)
 	p.must("GeneratePlan", field("intent_id", intent["id"]))
+
+	thread := b.thread(i)
 
 	b.Resize(1280, 900)
 	b.Open(b.base + "/") // a browser is led to the console
 	b.Wait(`location.pathname === "/console/" && document.querySelector("h1").textContent === "Overview"`)
 	list := []string{"/console/", "/console/processes", "/console/processes?pid=script", "/console/process?pid=p1", "/console/process?pid=" + url.QueryEscape(hostilePID),
-		"/console/threads", "/console/projects", "/console/project?id=" + p.id, "/console/topics", "/console/topic?type=process.created", "/console/store",
-		"/console/settings", "/console/help"}
-	for _, name := range []string{"connections", "slowlog"} {
-		if status, _ := i.get("/console/" + name); status == 200 {
-			list = append(list, "/console/"+name)
-		}
-	}
+		"/console/threads", "/console/thread?id=" + thread, "/console/thread?limit=2&id=" + thread, "/console/projects", "/console/project?id=" + p.id, "/console/topics", "/console/topic?type=process.created", "/console/store",
+		"/console/settings", "/console/help", "/console/connections", "/console/connection?id=ipc-1", "/console/slowlog"}
 	for _, path := range list {
 		b.open(path)
 		if n := b.Eval(`document.querySelectorAll("main, h1, .skip").length`); n != 3.0 {
@@ -92,6 +90,27 @@ func (b *consoleBrowser) pages() {
 		b.t.Error("the style sheet is not in force")
 	}
 	b.keyboard()
+}
+
+// thread makes an agent thread with messages that run where text is taken for markup, and returns
+// its id.
+func (b *consoleBrowser) thread(e *everywhere) string {
+	b.t.Helper()
+	hostile, _ := json.Marshal(hostilePID)
+	answer := e.askThreads("/v1/create_thread", `{"workspace_id":"wk","title":`+string(hostile)+`,"type":"workflow","participants":["lead"]}`)
+	var made struct {
+		ID string `json:"thread_id"`
+	}
+	if json.Unmarshal([]byte(answer), &made) != nil || made.ID == "" {
+		b.t.Fatal(answer)
+	}
+	for n := range 3 {
+		answer = e.askThreads("/v1/post_message", fmt.Sprintf(`{"thread_id":%q,"schema_version":1,"kind":"chat","body":%s,"idempotency_key":"k%d"}`, made.ID, hostile, n))
+		if !strings.Contains(answer, "message_id") {
+			b.t.Fatal(answer)
+		}
+	}
+	return made.ID
 }
 
 // looks shows a page in both schemes, wide and narrow.
@@ -183,7 +202,11 @@ func (b *consoleBrowser) live() {
 	b.open("/console/")
 	b.Wait(`document.getElementById("live-state").textContent === "Live."`)
 	create("p1")
-	b.Wait(`document.getElementById("state-READY").textContent === "1"`)
+	b.Wait(`document.getElementById("state-READY").textContent === "1" && document.getElementById("fact-errors").parentElement.className === ""`)
+	if _, err := c.GetProcess(b.t.Context(), "nothing"); err == nil {
+		b.t.Fatal("a process that is not there")
+	}
+	b.Wait(`document.getElementById("fact-errors").parentElement.className === "bad"`)
 
 	b.open("/console/topic?type=process.created")
 	b.Wait(`document.getElementById("live-state").textContent === "Live."`)
@@ -206,11 +229,12 @@ func (b *consoleBrowser) live() {
 	b.picture("topic-rows")
 }
 
-// operates: an operator logs in, terminates a process and logs out.
+// operates: an operator logs in, terminates a process, drops a connection and logs out.
 func (b *consoleBrowser) operates() {
 	i := start(b.t, tokenFiles(b.t)...)
 	b.base = "http://" + i.addr("admin")
-	fill(b.t, i.dial(i.addr("kernel ipc")), 2)
+	c := i.dial(i.addr("kernel ipc"))
+	fill(b.t, c, 2)
 	b.open("/console/process?pid=p1")
 	b.Wait(`location.pathname === "/console/login" && document.activeElement.id === "token"`)
 	b.picture("login")
@@ -221,6 +245,18 @@ func (b *consoleBrowser) operates() {
 	b.Eval(`document.querySelector(".change button").click()`)
 	b.Wait(`document.querySelector(".done")?.textContent === "The process was terminated." && document.querySelector("dd .state").textContent === "TERMINATED"`)
 	b.quiet("terminate")
+	b.open("/console/connections")
+	b.Eval(`document.querySelector("tbody a").click()`)
+	b.Wait(`location.href.endsWith("/console/connection?id=ipc-1") && document.querySelector(".change summary") !== null`)
+	b.Eval(`document.querySelector(".change summary").click(), document.getElementById("reason").value = "by hand"`)
+	b.picture("drop")
+	b.Eval(`document.querySelector(".change button").click()`)
+	b.Wait(`document.querySelector(".done")?.textContent === "The connection ipc-1 was dropped."`)
+	if _, err := c.GetProcessCounts(b.t.Context()); err == nil {
+		b.t.Error("the connection is still open")
+	}
+	b.picture("dropped")
+	b.quiet("drop")
 	b.Eval(`document.querySelector(".who button").click()`)
 	b.Wait(`location.pathname === "/console/login"`)
 	b.open("/console/")

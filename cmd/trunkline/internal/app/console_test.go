@@ -130,12 +130,20 @@ func TestConsoleShowsTheServer(t *testing.T) {
 // post sends a form to the console with a token, and returns status and body.
 func (i *instance) post(path, token string, form url.Values) (int, string) {
 	i.t.Helper()
-	q, err := http.NewRequest("POST", "http://"+i.addr("admin")+path, strings.NewReader(form.Encode()))
+	return i.submit("POST", path, token, form)
+}
+
+// submit is post with any method. An empty token is none.
+func (i *instance) submit(method, path, token string, form url.Values) (int, string) {
+	i.t.Helper()
+	q, err := http.NewRequest(method, "http://"+i.addr("admin")+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		i.t.Fatal(err)
 	}
 	q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	q.Header.Set("Authorization", "Bearer "+token)
+	if token != "" {
+		q.Header.Set("Authorization", "Bearer "+token)
+	}
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(q)
 	if err != nil {
 		i.t.Fatal(err)

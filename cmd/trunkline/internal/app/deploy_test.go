@@ -13,6 +13,20 @@ import (
 
 const deployDir = "../../../../deploy"
 
+// TestClassicHistogramsAreScraped: Prometheus keeps no series of the classic form, which the rules
+// read, beside native histograms by itself.
+func TestClassicHistogramsAreScraped(t *testing.T) {
+	for _, name := range []string{"prometheus/trunkline.rules.yml", "../docs/operations.md"} {
+		text, err := os.ReadFile(filepath.Join(deployDir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, c := strings.Index(string(text), "scrape_native_histograms"), strings.Index(string(text), "always_scrape_classic_histograms"); n < 0 || c < n {
+			t.Errorf("%s has the setting for native histograms at %d, for classic ones at %d", name, n, c)
+		}
+	}
+}
+
 // TestAlertRules: each rule is whole, and what it refers to for help is a section of the page.
 func TestAlertRules(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(deployDir, "prometheus/trunkline.rules.yml"))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
 	"trunkline/engine/stream"
@@ -21,6 +22,7 @@ import (
 type projectEndpoint struct {
 	cfg     *config.Exacta
 	srv     *exacta.Server
+	taps    link.Taps
 	loops   *reactor.Server // nil when exacta.listen_addr is empty
 	bound   []bound
 	ws      *projectweb.Server // nil when exacta.ws_addr is empty
@@ -70,7 +72,7 @@ func (e *projectEndpoint) openLines(o Options) (err error) {
 		return err
 	}
 	e.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{Protocol: "exacta", MaxConnections: c.MaxConnections, Files: o.files,
-		Limits: e.srv.SocketLimits(), Open: e.srv.OpenSocket, Refuse: e.srv.AppendRefused, Logger: o.Logger}})
+		Limits: e.srv.SocketLimits(), Open: e.taps.Opener(e.srv.OpenSocket), Refuse: e.srv.AppendRefused, Logger: o.Logger}})
 	if err != nil {
 		return fmt.Errorf("cannot start the event loops of projects: %w", err)
 	}

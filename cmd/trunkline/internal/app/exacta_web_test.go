@@ -12,6 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"trunkline/engine/obs"
 	"trunkline/handlers/ops"
 )
 
@@ -78,6 +79,10 @@ func TestProjectsOverWebSocket(t *testing.T) {
 	}
 
 	ended := make(chan error, 2)
+	var o obs.Overview
+	if i.load("/overview", &o); o.Connections["exacta"] != 2 || o.BytesOut == 0 {
+		t.Errorf("the overview has %v, %d bytes out", o.Connections, o.BytesOut)
+	}
 	for _, c := range []*websocket.Conn{client, viewer} {
 		go func() {
 			for {

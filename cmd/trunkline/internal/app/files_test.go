@@ -6,40 +6,39 @@ import (
 	"math"
 	"strings"
 	"testing"
-
-	"trunkline/cmd/trunkline/internal/config"
 )
 
 func TestLowLimitOfOpenFilesIsSaid(t *testing.T) {
-	var http config.HTTP
-	f := func(limit uint64, maxConnections int, want string) {
+	f := func(limit uint64, want string, set ...string) {
 		t.Helper()
 		var log bytes.Buffer
-		cfg := &config.Config{HTTP: http}
-		cfg.Kernel.MaxConnections = maxConnections
-		compareFiles(slog.New(slog.NewTextHandler(&log, nil)), limit, cfg)
+		compareFiles(slog.New(slog.NewTextHandler(&log, nil)), limit, settings(t, append([]string{"http.listen_addr="}, set...)...))
 		got := log.String()
 		if (want == "") != (got == "") || !strings.Contains(got, want) {
-			t.Errorf("a limit of %d for %d connections: %q, want %q", limit, maxConnections, got, want)
+			t.Errorf("a limit of %d with %v: %q, want %q", limit, set, got, want)
 		}
 	}
-	f(2128, 1000, "")
-	f(2127, 1000, "level=WARN")
-	f(2127, 1000, "limit=2127 wanted=2128 kernel.max_connections=1000")
-	f(130, 1, "")
-	f(129, 1, "limit=129 wanted=130")
-	f(math.MaxUint64, math.MaxInt32, "")
-	f(1<<32, math.MaxInt32, "wanted=4294967422")
-	http.MaxConnections = 7
-	f(130, 1, "") // there is no listener
-	http.ListenAddr = []string{"a", "b"}
-	f(144, 1, "")
-	f(143, 1, "limit=143 wanted=144 kernel.max_connections=1 http.max_connections=7")
+	f(2512, "")
+	f(2511, "level=WARN")
+	f(2511, "limit=2511 wanted=2512")
+	f(math.MaxUint64, "", "kernel.max_connections=2147483647")
+	f(1<<32, "wanted=4294967806", "kernel.max_connections=2147483647")
+	web := []string{"kernel.max_connections=1", "http.listen_addr=127.0.0.1:0,127.0.0.1:0", "http.max_connections=7"}
+	f(528, "", web...)
+	f(527, "limit=527 wanted=528", web...)
+	f(521, "wanted=522", "kernel.max_connections=1", "toolhost.listen_addr=127.0.0.1:0", "toolhost.max_connections=4")
 }
 
-func TestLimitOfOpenFilesIsReadAtStart(t *testing.T) {
-	i := start(t, "kernel.max_connections=2147483647", "http.listen_addr=")
-	if log := i.log.String(); !strings.Contains(log, "RLIMIT_NOFILE") || !strings.Contains(log, "wanted=4294967422") {
-		t.Errorf("log:\n%s", log)
+// TestLimitOfOpenFilesIsRead at the start, and when a reload raises what is wanted.
+func TestLimitOfOpenFilesIsRead(t *testing.T) {
+	r := startReloadable(t, "http.listen_addr=", "kernel.max_connections=2147483646")
+	f := func(wanted string) {
+		t.Helper()
+		if log := r.log.String(); !strings.Contains(log, "RLIMIT_NOFILE") || !strings.Contains(log, wanted) {
+			t.Errorf("log:\n%s", log)
+		}
 	}
+	f("wanted=4294967804")
+	r.must("kernel.max_connections=2147483647")
+	f("wanted=4294967806")
 }

@@ -5,9 +5,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"trunkline/engine/obs"
+	"trunkline/engine/reactor"
+	"trunkline/handlers/console"
 	"trunkline/handlers/threads/supervisor"
 )
 
@@ -40,6 +44,43 @@ func (s *server) connections() (rows []obs.Connection) {
 		}
 	}
 	return rows
+}
+
+// dropConnection closes a connection of any endpoint at once.
+func (s *server) dropConnection(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, listWithin)
+	defer cancel()
+	loops := []*reactor.Server{s.kernel.srv}
+	var others []func(name string) bool
+	if s.web != nil {
+		others = append(others, s.web.srv.Drop)
+	}
+	if s.tools != nil {
+		loops = append(loops, s.tools.loops)
+	}
+	if t := s.threads; t != nil {
+		loops, others = append(loops, t.loops), append(others, t.web.Drop)
+	}
+	if e := s.exacta; e != nil {
+		if e.loops != nil {
+			loops = append(loops, e.loops)
+		}
+		if e.ws != nil {
+			others = append(others, e.ws.Drop)
+		}
+		if e.viewer != nil {
+			others = append(others, e.viewer.Drop)
+		}
+	}
+	for _, l := range loops {
+		if found, err := l.Drop(ctx, name); found || err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(others, func(drop func(string) bool) bool { return drop(name) }) {
+		return nil
+	}
+	return fmt.Errorf("%w: connection %q is not open", console.ErrNotFound, name)
 }
 
 // registerLatency adds the metrics of latencies and of certificates.

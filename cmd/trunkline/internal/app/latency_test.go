@@ -34,7 +34,7 @@ type everywhere struct {
 	pool   *x509.CertPool
 }
 
-func startEverywhere(t *testing.T) *everywhere {
+func startEverywhere(t *testing.T, set ...string) *everywhere {
 	t.Helper()
 	private, public, err := token.NewKey()
 	if err != nil {
@@ -54,11 +54,11 @@ func startEverywhere(t *testing.T) *everywhere {
 	}
 	certFile, keyFile, _, pool := identity(t)
 	e.pool = pool
-	e.instance = start(t, "store.mode=always", "store.dir="+filepath.Join(dir, "store"), "http.tls_cert_file="+certFile, "http.tls_key_file="+keyFile,
+	e.instance = start(t, append(set, "store.mode=always", "store.dir="+filepath.Join(dir, "store"), "http.tls_cert_file="+certFile, "http.tls_key_file="+keyFile,
 		"http.listen_addr=0.0.0.0:0", "http.insecure_bind=true", "toolhost.listen_addr=unix://"+filepath.Join(dir, "tools"), "toolhost.root="+dir,
 		"threads.public_key_file="+key, "threads.issuer=https://issuer.example", "threads.listen_addr=127.0.0.1:0", "threads.lines_addr=127.0.0.1:0",
 		"threads.supervisor_mode=off", "exacta.listen_addr=unix://"+filepath.Join(dir, "projects"), "exacta.ws_addr=127.0.0.1:0",
-		"kernel.loops=2", "store.snapshot_interval_secs=1")
+		"kernel.loops=2", "store.snapshot_interval_secs=1")...)
 	return e
 }
 
@@ -142,23 +142,26 @@ func (e *everywhere) use() (open []net.Conn) {
 	return open
 }
 
+// askThreads asks agent threads over HTTP, and returns the answer.
+func (e *everywhere) askThreads(path, body string) string {
+	e.t.Helper()
+	req, _ := http.NewRequest(http.MethodPost, "http://"+e.addr("threads http")+path, strings.NewReader(body))
+	req.Header.Set("Authorization", "Bearer "+e.bearer)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	answer, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	return string(answer)
+}
+
 func (e *everywhere) useThreads(open *[]net.Conn) {
 	t := e.t
-	post := func(path, body string) {
-		t.Helper()
-		req, _ := http.NewRequest(http.MethodPost, "http://"+e.addr("threads http")+path, strings.NewReader(body))
-		req.Header.Set("Authorization", "Bearer "+e.bearer)
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		_ = resp.Body.Close()
-	}
-	post("/v1/create_thread", `{"workspace_id":"wk","title":"t","type":"workflow","participants":["lead"]}`)
-	post("/v1/create_thread", `{"workspace_id":"wk"}`)
-	post("/v1/nowhere", `{}`)
+	e.askThreads("/v1/create_thread", `{"workspace_id":"wk","title":"t","type":"workflow","participants":["lead"]}`)
+	e.askThreads("/v1/create_thread", `{"workspace_id":"wk"}`)
+	e.askThreads("/v1/nowhere", `{}`)
 	conn, err := net.Dial("tcp", e.addr("threads lines"))
 	if err != nil {
 		t.Fatal(err)
@@ -220,6 +223,22 @@ func TestEveryProtocolIsMeasured(t *testing.T) {
 	}
 	if protocols["ipc"] != 1 || protocols["toolhost"] != 1 || protocols["threads"] != 1 || protocols["exacta"] != 1 {
 		t.Errorf("%v of %d connections", protocols, len(open))
+	}
+	web, err := net.Dial("tcp", e.addr("threads http"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer web.Close()
+	var before, o obs.Overview
+	e.load("/overview", &before)
+	if _, err := io.WriteString(web, "GET /v1/nowhere HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := web.Read(make([]byte, 1)); err != nil { // the server has it
+		t.Fatal(err)
+	}
+	if e.load("/overview", &o); o.Connections["threads"] != 2 || o.BytesIn <= before.BytesIn {
+		t.Errorf("the overview has %v, %d bytes in, before %d", o.Connections, o.BytesIn, before.BytesIn)
 	}
 	e.load("/connections?protocol=toolhost", &l)
 	if l.Total != 1 || l.Connections[0].ID != "toolhost-1" {

@@ -28,26 +28,48 @@ const (
 	monitorName = 128
 )
 
-// ipcConn is what the names of the kernel endpoint's connections begin with.
-const ipcConn = "ipc-"
+// messages are how the connections of an endpoint are observed.
+type messages struct {
+	taps *link.Taps
+	size func(out bool, b []byte) int // of the message at the front of b, as link.Taps have it
+	// read reads the members of a message into f, and returns its payload, which may be cut.
+	read func(f *ops.Frame, s *link.Seen) (body []byte, whole bool)
+}
+
+// messagesOf returns those of the connections whose names begin with name, nil where there are
+// none.
+func (s *server) messagesOf(name string) *messages {
+	switch {
+	case name == "ipc":
+		return &messages{&s.kernel.taps, frameSize(s.cfg.Load().Kernel.MaxFrameBytes), readFrame}
+	case name == "toolhost" && s.tools != nil:
+		return &messages{&s.tools.taps, lineSize, readLine}
+	case name == "threads" && s.threads != nil:
+		return &messages{&s.threads.taps, lineSize, readLine}
+	case name == "exacta" && s.exacta != nil:
+		return &messages{&s.exacta.taps, lineSize, readLine}
+	}
+	return nil
+}
 
 // monitor begins to observe a connection for /monitor.
 func (s *server) monitor(conn string, payload int) (ops.Monitor, error) {
-	if payload > 0 && !s.cfg.Admin.MonitorPayloads {
+	if payload > 0 && !s.cfg.Load().Admin.MonitorPayloads {
 		return nil, &ops.Refusal{Status: http.StatusForbidden, Text: "cannot show payloads: admin.monitor_payloads is false",
 			Hint: "everyone who reaches the admin address could read them; set admin.monitor_payloads=true to allow it"}
 	}
-	number, ok := strings.CutPrefix(conn, ipcConn)
+	name, number, _ := strings.Cut(conn, "-")
 	id, err := strconv.ParseUint(number, 10, 64)
-	if !ok || err != nil {
-		return nil, &ops.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("cannot monitor connection %q: want one of the kernel endpoint, such as ipc-12", conn),
-			Hint: "'trunkline connections --protocol ipc' lists them"}
+	of := s.messagesOf(name)
+	if of == nil || err != nil {
+		return nil, &ops.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("cannot monitor connection %q: want one of ipc, toolhost, threads or exacta, such as ipc-12", conn),
+			Hint: "'trunkline connections' lists them; those over HTTP cannot be monitored"}
 	}
-	tap, err := s.kernel.taps.Observe(id, monitorHead+payload, frameSize(s.cfg.Kernel.MaxFrameBytes))
+	tap, err := of.taps.Observe(id, monitorHead+payload, of.size)
 	if err != nil {
 		return nil, monitorRefusal(conn, err)
 	}
-	return &monitored{tap: tap, payload: payload, asked: make(map[string]request)}, nil
+	return &monitored{tap: tap, read: of.read, payload: payload, asked: make(map[string]request)}, nil
 }
 
 // monitorRefusal gives an error of Observe its status.
@@ -88,6 +110,7 @@ const unreadable = "unreadable"
 // monitored decodes the frames of one connection.
 type monitored struct {
 	tap     *link.Tap
+	read    func(f *ops.Frame, s *link.Seen) (body []byte, whole bool)
 	payload int                // bytes of each that are shown
 	asked   map[string]request // by id: those without an answer
 }
@@ -123,38 +146,24 @@ func (m *monitored) decode(s *link.Seen) ops.Frame {
 	if s.Out {
 		f.Direction = "out"
 	}
-	if len(s.Head) < frame.HeaderSize {
-		return f
-	}
-	t := frame.Type(s.Head[frame.PrefixSize])
-	if name := frameTypes[t]; name != "" {
-		f.Type = name
-	}
-	// Of a frame that is cut, the text is what comes before the cut.
-	text, _ := transcode.AppendJSON(nil, s.Head[frame.HeaderSize:])
-	body, whole := readMembers(&f, text)
-	m.relate(&f, t, s.At)
+	body, whole := m.read(&f, s)
+	m.relate(&f, s.At)
 	m.show(&f, body, whole)
 	return f
 }
 
-// readMembers reads the members of a frame from its text, which may end early, and returns its body
-// or its error. whole is whether that is complete.
-func readMembers(f *ops.Frame, text []byte) (body []byte, whole bool) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+// readFrame reads a frame of the kernel endpoint. Its payload is its body or its error.
+func readFrame(f *ops.Frame, s *link.Seen) (body []byte, whole bool) {
+	if len(s.Head) < frame.HeaderSize {
 		return nil, false
 	}
+	if name := frameTypes[frame.Type(s.Head[frame.PrefixSize])]; name != "" {
+		f.Type = name
+	}
+	// Of a frame that is cut, the text is what comes before the cut.
+	text, _ := transcode.AppendJSON(nil, s.Head[frame.HeaderSize:])
 	var service, method string
-	for dec.More() {
-		t, err := dec.Token()
-		key, ok := t.(string)
-		if err != nil || !ok {
-			break
-		}
-		from := min(int(dec.InputOffset())+len(":"), len(text))
-		var value json.RawMessage
-		err = dec.Decode(&value)
+	eachMember(text, func(key string, value json.RawMessage, cut []byte) {
 		switch key {
 		case "id":
 			f.ID = frameName(value)
@@ -163,23 +172,51 @@ func readMembers(f *ops.Frame, text []byte) (body []byte, whole bool) {
 		case "method":
 			method = frameName(value)
 		case "body", "error":
-			if body, whole = value, err == nil; err != nil {
-				body = text[from:]
+			if body, whole = value, cut == nil; !whole {
+				body = cut
 			}
-			if key == "error" && whole {
-				var e struct{ Code string }
-				_ = json.Unmarshal(value, &e)
-				f.Code = shorten(e.Code)
+			if key == "error" {
+				f.Code = codeOf(value)
 			}
 		}
-		if err != nil {
-			break
-		}
-	}
+	})
 	if service != "" || method != "" {
 		f.Method = service + "." + method
 	}
 	return body, whole
+}
+
+// eachMember calls member for the members of an object of JSON, which may end early: its last one
+// has no value then, but what there is of it. It reports whether there is an object, and whether it
+// is whole.
+func eachMember(text []byte, member func(key string, value json.RawMessage, cut []byte)) (object, whole bool) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return false, false
+	}
+	for dec.More() {
+		t, err := dec.Token()
+		key, ok := t.(string)
+		if err != nil || !ok {
+			return true, false
+		}
+		from := min(int(dec.InputOffset())+len(":"), len(text))
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			member(key, nil, text[from:])
+			return true, false
+		}
+		member(key, value, nil)
+	}
+	_, err := dec.Token()
+	return true, err == nil && int(dec.InputOffset()) == len(text)
+}
+
+// codeOf is the code of an error, empty where it has none.
+func codeOf(value json.RawMessage) string {
+	var e struct{ Code string }
+	_ = json.Unmarshal(value, &e)
+	return shorten(e.Code)
 }
 
 // frameName is a string of a frame, empty where it is none.
@@ -193,8 +230,12 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), monitorName)], "")
 }
 
-// relate remembers a request, and gives an answer what is known of its request.
-func (m *monitored) relate(f *ops.Frame, t frame.Type, at int64) {
+// relate remembers a request, and gives an answer what is known of its request. One without an id
+// has no answer that could be found.
+func (m *monitored) relate(f *ops.Frame, at int64) {
+	if f.ID == "" || f.Type == event {
+		return
+	}
 	if f.Direction == "in" {
 		if len(m.asked) >= monitorAsked {
 			clear(m.asked)
@@ -207,7 +248,7 @@ func (m *monitored) relate(f *ops.Frame, t frame.Type, at int64) {
 		return
 	}
 	f.Method = r.method
-	if t != frame.StreamChunk {
+	if f.Type != frameTypes[frame.StreamChunk] {
 		f.Seconds = float64(at-r.at) / 1e3
 		delete(m.asked, f.ID)
 	}
@@ -218,7 +259,7 @@ func (m *monitored) show(f *ops.Frame, body []byte, whole bool) {
 	if m.payload == 0 || len(body) == 0 {
 		return
 	}
-	body = hideSecrets(nil, body, 0)
+	body = bytes.ToValidUTF8(hideSecrets(nil, body, 0), nil)
 	if whole && len(body) <= m.payload {
 		f.Payload = body
 		return

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -25,11 +27,11 @@ type monitorLines struct {
 	in *bufio.Scanner
 }
 
-// monitor begins to monitor the first connection of the server.
+// monitor begins to monitor a connection.
 func (i *instance) monitor(query string) *monitorLines {
 	i.t.Helper()
 	ctx, leave := context.WithCancel(i.t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+i.addr("admin")+"/monitor?conn=ipc-1"+query, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+i.addr("admin")+"/monitor?conn="+query, nil)
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -44,16 +46,22 @@ func (i *instance) monitor(query string) *monitorLines {
 	return &monitorLines{i.t, bufio.NewScanner(resp.Body)}
 }
 
-// want reads one line, which must be a frame as described: direction, type, method, id, code.
-func (m *monitorLines) want(text string) ops.Frame {
+// next reads one line.
+func (m *monitorLines) next() (f ops.Frame) {
 	m.t.Helper()
 	if !m.in.Scan() {
-		m.t.Fatalf("no line, want %s: %v", text, m.in.Err())
+		m.t.Fatalf("no line: %v", m.in.Err())
 	}
-	var f ops.Frame
 	if err := json.Unmarshal(m.in.Bytes(), &f); err != nil {
 		m.t.Fatal(err)
 	}
+	return f
+}
+
+// want reads one line, which must be a frame as described: direction, type, method, id, code.
+func (m *monitorLines) want(text string) ops.Frame {
+	m.t.Helper()
+	f := m.next()
 	if got := strings.Join(strings.Fields(f.Direction+" "+f.Type+" "+f.Method+" "+f.ID+" "+f.Code), " "); got != text {
 		m.t.Fatalf("%q, want %q (%s)", got, text, m.in.Text())
 	}
@@ -69,7 +77,7 @@ func TestMonitorOfAConnection(t *testing.T) {
 	if _, err := c.Ping(t.Context(), nil); err != nil { // so that the server has it
 		t.Fatal(err)
 	}
-	m := i.monitor("&payload=200")
+	m := i.monitor("ipc-1&payload=200")
 	if _, err := c.CreateProcess(t.Context(), client.CreateProcess{PID: "p1", UserID: "u1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -119,14 +127,16 @@ func TestMonitorIsRefused(t *testing.T) {
 		}
 	}
 	f("conn=ipc-1", 404, "no such connection")
-	f("conn=http-1", 404, "want one of the kernel endpoint")
-	f("conn=ipc-x", 404, "want one of the kernel endpoint")
-	f("conn=", 404, "want one of the kernel endpoint")
+	f("conn=http-1", 404, "want one of ipc, toolhost, threads or exacta")
+	f("conn=threads-http-1", 404, "those over HTTP cannot be monitored")
+	f("conn=toolhost-1", 404, "cannot monitor connection") // it is not served
+	f("conn=ipc-x", 404, "want one of")
+	f("conn=", 404, "want one of")
 	f("conn=ipc-1&payload=10", 403, "admin.monitor_payloads is false")
 	if _, err := i.dial(i.addr("kernel ipc")).Ping(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	i.monitor("")
+	i.monitor("ipc-1")
 	f("conn=ipc-1", 409, "observed already")
 	r := monitorRefusal("ipc-1", link.ErrTaps).(*ops.Refusal)
 	if r.Status != http.StatusTooManyRequests || r.Hint == "" {
@@ -141,7 +151,7 @@ func TestMonitorDoesNotHoldADrainUp(t *testing.T) {
 	if _, err := c.Ping(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	m := i.monitor("")
+	m := i.monitor("ipc-1")
 	if err := i.end(); err != nil {
 		t.Error(err)
 	}
@@ -169,7 +179,7 @@ func TestMonitorCutsPayloads(t *testing.T) {
 	whole := requestFrame(t, "7", "kernel", "Ping", body)
 	f := func(payload, keep int, want, cut string) {
 		t.Helper()
-		m := &monitored{payload: payload, asked: map[string]request{}}
+		m := &monitored{read: readFrame, payload: payload, asked: map[string]request{}}
 		got := m.decode(seenFrame(false, whole, keep))
 		if got.Method != "kernel.Ping" || got.ID != "7" || got.Bytes != len(whole) || string(got.Payload) != want || got.PayloadCut != cut {
 			t.Errorf("%d bytes of %d: %+v, payload %s, want %q or %q", payload, keep, got, got.Payload, want, cut)
@@ -182,9 +192,83 @@ func TestMonitorCutsPayloads(t *testing.T) {
 	f(1000, len(whole)-1, "", `{"a":"0123456789","b":["x",`)
 }
 
+// TestMonitorOfLines: those of tools, threads and projects, however long they are.
+func TestMonitorOfLines(t *testing.T) {
+	f := func(out bool, line, want, payload string) {
+		t.Helper()
+		m := &monitored{read: readLine, payload: 40, asked: map[string]request{"7": {"create_thread", 500}}}
+		got := m.decode(seenFrame(out, []byte(line), 100))
+		text := strings.Join(strings.Fields(got.Direction+" "+got.Type+" "+got.Method+" "+got.ID+" "+got.Code), " ")
+		if text != want || got.Bytes != len(line) || string(got.Payload)+got.PayloadCut != payload {
+			t.Errorf("%s\n%q, want %q\n%s%s, want %s", line, text, want, got.Payload, got.PayloadCut, payload)
+		}
+	}
+	f(false, `{"aid":"AID.NOOP.v1","request_id":"r4"}`+"\n", "in request AID.NOOP.v1 r4", `{"aid":"AID.NOOP.v1","request_id":"r4"}`)
+	f(true, `{"ok":false,"error":"no tool","request_id":3}`+"\r\n", "out error 3", `{"ok":false,"error":"no tool","request_i`)
+	f(true, `{"id":7,"ok":false,"error":{"code":"NOT_FOUND"}}`+"\n", "out error create_thread 7 NOT_FOUND", `{"id":7,"ok":false,"error":{"code":"NOT_`)
+	f(false, `{"id":1,"method":"auth","token":"abcd1"}`+"\n", "in request auth 1", `{"id":1,"method":"auth","token":"[REDACT`)
+	f(true, `{"type":"event","event":"Done","seq":1}`+"\n", "out event Done", `{"type":"event","event":"Done","seq":1}`)
+	f(false, `{"type":"subscribe"}`+"\n", "in request subscribe", `{"type":"subscribe"}`)
+	f(false, `{"id":{"a":"b"},"method":5}`+"\n", "in request", `{"id":{"a":"b"},"method":5}`)
+	f(false, `{"aid":"A","inputs":"`+strings.Repeat("x", 200)+`"}`+"\n", "in request A", `{"aid":"A","inputs":"[REDACTED]"`)
+	f(false, "{\"aid\":\"A\"} x\n", "in request A", `{"aid":"A"} x`)
+	f(false, "{\"aid\":\"A\xff\"}\n", "in request A\ufffd", `{"aid":"A"}`)
+	f(false, "[1]\n", "in unreadable", "")
+	f(false, "\n", "in unreadable", "")
+	f(true, `x","request_id":3}`+"\n", "out unreadable", "")
+}
+
+// TestMonitorOfEveryEndpoint: connections with lines are monitored like those with frames.
+func TestMonitorOfEveryEndpoint(t *testing.T) {
+	e := startEverywhere(t)
+	tools, projects := e.instance.lines(), e.dialProjects("unix", strings.TrimPrefix(e.addr("exacta"), "unix://"))
+	tools.ask(`{"aid":"_health"}`, `"ok":true`)
+	threads, err := net.Dial("tcp", e.addr("threads lines"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer threads.Close()
+	say := func(line string) {
+		t.Helper()
+		if _, err := io.WriteString(threads, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bufio.NewReader(threads).ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(fmt.Sprintf(`{"id":1,"method":"auth","params":{"protocol":"threads/1","token":%q}}`, e.bearer))
+	projects.open(newProject(t))
+	m := e.monitor("toolhost-1")
+	tools.ask(`{"aid":"AID.NOOP.v1","request_id":7}`, `"ok":true`)
+	m.want("in request AID.NOOP.v1 7")
+	m.want("out response AID.NOOP.v1 7")
+	m = e.monitor("threads-1")
+	say(`{"id":2,"method":"create_thread","params":{}}`)
+	m.want("in request create_thread 2")
+	if f := m.next(); f.Type != "error" || f.ID != "2" || f.Method != "create_thread" || f.Code == "" || f.Payload != nil {
+		t.Errorf("%+v", f)
+	}
+	m = e.monitor("exacta-1")
+	projects.ask("Pause", `"execution_id":"00000000-0000-4000-8000-000000000009"`)
+	for f := m.next(); ; f = m.next() {
+		if f.Direction == "out" && f.Method == "Pause" && f.Type == "error" {
+			break
+		}
+	}
+}
+
+func TestLineSizes(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "\n": 1, "{}\n{}\n": 3, "{}": 2} {
+		if got := lineSize(true, []byte(text)); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
 // TestMonitorForgets: requests without an answer are bounded.
 func TestMonitorForgets(t *testing.T) {
-	m := &monitored{asked: map[string]request{}}
+	m := &monitored{read: readFrame, asked: map[string]request{}}
 	for n := range monitorAsked {
 		m.decode(seenFrame(false, requestFrame(t, fmt.Sprint(n), "kernel", "Ping", `{}`), 1000))
 	}
@@ -233,6 +317,7 @@ func TestHideSecrets(t *testing.T) {
 	same(`{"cut":[1,`)
 	same(``)
 	f(`{"token":"abcd","n":1}`, `{"token":"[REDACTED]","n":1}`)
+	f(`{"\u0074oken":"abcd","n":1}`, `{"\u0074oken":"[REDACTED]","n":1}`)
 	f(`{"api_key":{"a":["]"],"b":"}"},"n":1}`, `{"api_key":"[REDACTED]","n":1}`)
 	f(`{"Authorization":["Basic x"]}`, `{"Authorization":"[REDACTED]"}`)
 	f(`{"client_secret":{"a":`, `{"client_secret":"[REDACTED]"`)
@@ -247,9 +332,14 @@ func FuzzMonitoredFrame(f *testing.F) {
 	f.Add(true, []byte("\x00\x00\x00\x03\x02\x81\xa2"), 100)
 	f.Add(false, []byte("\x00\x00\x00\x20\x01\x84\xa2id\xa11\xa7service\xa1k\xa6method\xa1m\xa4body\x81\xa5token\xa4abcd"), 10)
 	f.Add(true, []byte("\x00\x00\x00\x20\xff\x83\xa2id\xa11\xa2ok\xc2\xa5error\x82\xa4code\xa1C\xa7message\xa1m"), 1000)
+	f.Add(true, []byte(`{"id":7,"ok":false,"error":{"code":"C"},"type":"event"} x`), 100)
+	f.Add(false, []byte("{\"aid\":\"A\xff\",\"inputs\":{\"token\":\"x"), 100)
 	f.Fuzz(func(t *testing.T, out bool, b []byte, payload int) {
-		m := &monitored{payload: payload & 0xffff, asked: map[string]request{}}
-		for _, size := range []int{len(b), 2 * len(b)} {
+		for i, size := range []int{len(b), 2 * len(b), len(b), 2 * len(b)} {
+			m := &monitored{read: readFrame, payload: payload & 0xffff, asked: map[string]request{}}
+			if i > 1 {
+				m.read = readLine
+			}
 			fr := m.decode(&link.Seen{Out: out, Size: size, Head: b})
 			if _, err := json.Marshal(&fr); err != nil {
 				t.Fatalf("%x: %v", b, err)

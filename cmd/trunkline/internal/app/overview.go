@@ -40,25 +40,38 @@ func (s *server) addService(o *obs.Overview) {
 	o.EventsPublished, o.EventsDropped, o.Subscribers = st.Bus.EventsPublished, st.Bus.DroppedEvents, st.Bus.ActiveSubscribers
 }
 
-// addConnections adds the open connections of all protocols that are served, and the bytes of those
-// on event loops.
+// addConnections adds the open connections of all protocols that are served, and their bytes.
 func (s *server) addConnections(o *obs.Overview) {
-	add := func(protocol string, st stream.Snapshot) {
-		o.Connections[protocol] += st.Open
-		o.BytesIn += st.BytesIn
-		o.BytesOut += st.BytesOut
+	add := func(protocol string, open, in, out int64) {
+		o.Connections[protocol] += open
+		o.BytesIn += in
+		o.BytesOut += out
 	}
-	add("ipc", s.kernel.srv.Stats())
+	lines := func(protocol string, st stream.Snapshot) { add(protocol, st.Open, st.BytesIn, st.BytesOut) }
+	web := func(protocol string, of interface{ Totals() (open, in, out int64) }) {
+		open, in, out := of.Totals()
+		add(protocol, open, in, out)
+	}
+	lines("ipc", s.kernel.srv.Stats())
 	if s.web != nil {
-		o.Connections["http"] = s.web.srv.Stats().Connections
+		web("http", s.web.srv)
 	}
 	if s.tools != nil {
-		add("toolhost", s.tools.loops.Stats())
+		lines("toolhost", s.tools.loops.Stats())
 	}
 	if s.threads != nil {
-		add("threads", s.threads.loops.Stats())
+		lines("threads", s.threads.loops.Stats())
+		web("threads", s.threads.web)
 	}
-	if s.exacta != nil && s.exacta.loops != nil {
-		add("exacta", s.exacta.loops.Stats())
+	if e := s.exacta; e != nil {
+		if e.loops != nil {
+			lines("exacta", e.loops.Stats())
+		}
+		if e.ws != nil {
+			lines("exacta", e.ws.Stats())
+		}
+		if e.viewer != nil {
+			lines("exacta", e.viewer.Stats())
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"os"
 	"slices"
@@ -25,14 +26,43 @@ func (s *server) lastReload() ops.Reload {
 }
 
 // reload reads the settings again, and takes over what a running server can change: all of it or,
-// if anything is wrong, nothing.
-func (s *server) reload() {
+// if anything is wrong or ctx ends meanwhile, nothing.
+func (s *server) reload(ctx context.Context) {
 	now := time.Now()
 	s.options.notify(stateReloading, stateMonotonic(), stateStatus("reading the settings again"))
+	changed, restart, err := s.takeOver(ctx, now)
+	s.keepOutcome(now, changed, restart, err)
+	status := stateStatus("serving")
+	if err != nil {
+		status = stateStatus("serving with the settings of before: %v", err)
+	}
+	if ctx.Err() == nil { // a server that stops is not ready
+		s.options.notify(stateReady, status)
+	}
+}
+
+// errStopping is the outcome of a reload that was ordered too late.
+var errStopping = errors.New("the server is stopping")
+
+// refuseReloads refuses all reloads while the server stops.
+func (s *server) refuseReloads() {
+	for {
+		select {
+		case <-s.stopped:
+			return
+		case <-s.options.Hangup:
+			s.keepOutcome(time.Now(), nil, nil, errStopping)
+		}
+	}
+}
+
+// keepOutcome has a reload that began at now logged, and shown by /reload.
+func (s *server) keepOutcome(now time.Time, changed, restart []string, err error) {
+	s.outcomes.Lock()
+	defer s.outcomes.Unlock()
 	r := s.lastReload()
 	r.Count++
 	r.At, r.Error = &now, ""
-	changed, restart, err := s.takeOver(now)
 	r.OK, r.Changed, r.Restart = err == nil, append([]string{}, changed...), append([]string{}, restart...)
 	if err != nil {
 		r.Error = err.Error()
@@ -41,17 +71,17 @@ func (s *server) reload() {
 		s.log.Info("reloaded", "changed", strings.Join(changed, ","), "restart", strings.Join(restart, ","))
 	}
 	s.reloaded.Store(&r)
-	s.options.notify(stateReady, stateStatus("serving"))
 }
 
 // takeOver returns the settings that have changed, their files included, and those that take a
 // restart.
-func (s *server) takeOver(now time.Time) (changed, restart []string, err error) {
+func (s *server) takeOver(ctx context.Context, now time.Time) (changed, restart []string, err error) {
+	old := s.cfg.Load()
 	next, err := s.options.Reload()
 	if err != nil {
 		return nil, nil, err
 	}
-	next, changed, restart, err = s.cfg.Reloaded(next)
+	next, changed, restart, err = old.Reloaded(next)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,13 +93,20 @@ func (s *server) takeOver(now time.Time) (changed, restart []string, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
+	admit, err := s.console.prepare(&next.Admin)
+	if err != nil {
+		return nil, nil, err
+	}
 	level, err := obs.ParseLevel(next.Log.Level)
 	if err != nil {
 		return nil, nil, err
 	}
-	verify, err := s.threads.prepare(&s.cfg.Threads, &next.Threads) // the last one: what it has opened is used
+	verify, err := s.threads.prepare(&old.Threads, &next.Threads) // the last one: what it has opened is used
 	if err != nil {
 		return nil, nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, nil, errStopping
 	}
 	certify()
 	if s.exacta != nil {
@@ -78,12 +115,13 @@ func (s *server) takeOver(now time.Time) (changed, restart []string, err error) 
 		}
 		s.exacta.apply(projects)
 	}
-	files = append(files, verify()...)
+	files = append(append(files, admit()...), verify()...)
 	if s.options.LogLevel != nil {
 		s.options.LogLevel.Set(level)
 	}
 	s.limit(next)
-	s.cfg = next
+	s.cfg.Store(next)
+	warnFiles(s.log, next)
 	for _, key := range files {
 		if !slices.Contains(changed, key) {
 			changed = append(changed, key)
@@ -106,6 +144,7 @@ func (s *server) limit(cfg *config.Config) {
 	if s.tools != nil {
 		s.tools.loops.SetMaxConnections(cfg.Toolhost.MaxConnections)
 	}
+	s.options.recorder.SetSlowThreshold(cfg.Admin.SlowThreshold)
 	t := &cfg.Threads
 	s.kernel.threads.engine.SetPostRates(core.PostRates{PerAgent: t.RatePostPerAgentPerMinute, PerThread: t.RatePostPerThreadPerMinute})
 	if s.threads != nil {

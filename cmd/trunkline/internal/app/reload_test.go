@@ -149,6 +149,7 @@ func TestEveryLiveSetting(t *testing.T) {
 		"kernel.max_streams_per_connection":           lookAtStreams,
 		"kernel.max_event_types":                      lookAtEventTypes,
 		"kernel.lame_duck_secs":                       lookAtLameDuck,
+		"admin.slow_threshold_ms":                     lookAtSlowLog,
 		"http.max_connections":                        lookAtWebConnections,
 		"http.max_in_flight":                          lookAtWebRequests,
 		"toolhost.max_connections":                    lookAtToolConnections,
@@ -157,6 +158,8 @@ func TestEveryLiveSetting(t *testing.T) {
 		"exacta.max_connections":                      lookAtProjectConnections,
 		"exacta.max_open_projects":                    lookAtProjects,
 		"exacta.auth_token_file":                      lookAtProjectToken,
+		"admin.console_token_file":                    lookAtConsoleTokens,
+		"admin.console_operator_token_file":           lookAtConsoleOperators,
 		"threads.jwks_url":                            nil,
 		"threads.jwks_file":                           nil,
 		"threads.public_key_file":                     nil,
@@ -283,6 +286,7 @@ func lookAtLameDuck(t *testing.T) {
 	r.must("kernel.lame_duck_secs=1")
 	r.stop()
 	r.await("lame_duck_secs=1")
+	r.hangup <- os.Interrupt
 	status, body := r.get("/readyz")
 	if status == http.StatusServiceUnavailable && !strings.Contains(body, `"reasons":["lame_duck"]`) {
 		t.Errorf("readyz = %d %s", status, body)
@@ -292,6 +296,32 @@ func lookAtLameDuck(t *testing.T) {
 	}
 	if err := r.end(); err != nil {
 		t.Error(err)
+	}
+	if !strings.Contains(r.log.String(), "the server is stopping") {
+		t.Error("a reload in the lame-duck time has no outcome")
+	}
+}
+
+// lookAtSlowLog has a query without an answer take its millisecond.
+func lookAtSlowLog(t *testing.T) {
+	r := startReloadable(t, "admin.slow_threshold_ms=0")
+	c := r.dial(r.addr("kernel ipc"))
+	if _, err := c.RegisterQueryHandler(t.Context(), client.RegisterQueryHandler{QueryTypes: []string{"q"}}); err != nil {
+		t.Fatal(err)
+	}
+	slow := func() string {
+		if _, err := c.Query(t.Context(), client.Query{QueryType: "q", TimeoutMS: 5}); err == nil {
+			t.Fatal("an answer")
+		}
+		_, body := r.get("/slowlog")
+		return body
+	}
+	if got := slow(); !strings.Contains(got, `"total":0`) {
+		t.Errorf("it is off: %s", got)
+	}
+	r.must("admin.slow_threshold_ms=1")
+	if got := slow(); !strings.Contains(got, `"threshold_seconds":0.001`) || !strings.Contains(got, "commbus.Query") {
+		t.Errorf("it is on: %s", got)
 	}
 }
 
@@ -519,6 +549,60 @@ func TestCertificateFilesAreReadAgain(t *testing.T) {
 	}
 	if shown() != string(mineB.Certificate[0]) {
 		t.Error("the old certificate is shown")
+	}
+}
+
+// TestAReloadIsShown: the console has the values in force while others read them, and the
+// supervisor gets the reason of a refusal on one line.
+func TestAReloadIsShown(t *testing.T) {
+	var states banner
+	r := &reloadable{hangup: make(chan os.Signal, 1)}
+	r.instance = launch(t, Options{Hangup: r.hangup, Notify: func(s string) { fmt.Fprintf(&states, "%s\n--\n", s) },
+		Reload: func() (*config.Config, error) { return loadAgain(*r.next.Load()) }})
+	r.await("msg=serving")
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		for range 20 {
+			r.get("/console/settings.json")
+			r.get("/monitor?conn=ipc-99")
+		}
+	}()
+	r.must("kernel.max_connections=4321")
+	<-asked
+	if _, body := r.get("/console/settings.json"); !strings.Contains(body, `"value":"4321"`) {
+		t.Errorf("the console shows other settings: %.300s", body)
+	}
+	if out := r.reload("kernel.loops=-1", "kernel.max_streams_per_connection=0"); out.OK {
+		t.Errorf("%+v", out)
+	}
+	got := states.String()
+	if want := "READY=1\nSTATUS=serving with the settings of before: cannot use these settings:   cannot use kernel.loops"; !strings.Contains(got, want) {
+		t.Errorf("%q has no %q", got, want)
+	}
+}
+
+// TestAReloadThatHangsHoldsNoStopUp: its files may be on a disk that does not answer.
+func TestAReloadThatHangsHoldsNoStopUp(t *testing.T) {
+	asked, answer, level := make(chan struct{}), make(chan struct{}), new(slog.LevelVar)
+	hangup := make(chan os.Signal, 1)
+	i := launch(t, Options{Hangup: hangup, LogLevel: level, Reload: func() (*config.Config, error) {
+		asked <- struct{}{}
+		<-answer
+		return loadAgain([]string{"log.level=error"})
+	}})
+	i.await("msg=serving")
+	hangup <- os.Interrupt
+	<-asked
+	if err := i.end(); err != nil {
+		t.Error(err)
+	}
+	close(answer)
+	for !strings.Contains(i.log.String(), "the server is stopping") {
+		time.Sleep(time.Millisecond)
+	}
+	if level.Level() != slog.LevelInfo {
+		t.Errorf("it was taken over all the same: %v", level.Level())
 	}
 }
 

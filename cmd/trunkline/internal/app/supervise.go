@@ -65,8 +65,9 @@ func (s *server) probe(ctx context.Context) error {
 // load balancers have gone elsewhere when the drain begins. The error is that of a part that failed
 // meanwhile, which ends it.
 func (s *server) lameDuck() error {
-	lame := s.cfg.Kernel.LameDuck
-	s.options.notify(stateStopping, stateExtend(lame+s.cfg.Kernel.ShutdownGrace+forceAfter+toolGrace), stateStatus("stopping"))
+	k := &s.cfg.Load().Kernel
+	lame := k.LameDuck
+	s.options.notify(stateStopping, stateExtend(lame+k.ShutdownGrace+forceAfter+toolGrace), stateStatus("stopping"))
 	if lame == 0 {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/activation"
 	"github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sys/unix"
 
 	"trunkline/cmd/trunkline/internal/config"
 )
@@ -27,32 +28,34 @@ type socket struct {
 	ln        net.Listener
 }
 
+// maxSockets bounds LISTEN_FDS: eight settings have addresses, 64 each at most.
+const maxSockets = 512
+
 // OpenSockets returns the sockets that the process was started with, nil if there are none. It
 // takes them out of the environment. A name that is no setting with addresses is an error.
 func OpenSockets() (*Sockets, error) {
+	// activation.Files allocates for any number.
+	if n, err := strconv.Atoi(os.Getenv("LISTEN_FDS")); err == nil && n > maxSockets && os.Getenv("LISTEN_PID") == strconv.Itoa(os.Getpid()) {
+		return nil, fmt.Errorf("cannot use LISTEN_FDS = %d: at most %d sockets are taken", n, maxSockets)
+	}
 	files := activation.Files(true)
 	if len(files) == 0 {
 		return nil, nil
 	}
 	s := new(Sockets)
-	var errs []error
 	for _, f := range files {
-		errs = append(errs, s.add(f))
+		if err := s.add(f); err != nil {
+			s.close()
+			return nil, err
+		}
 		_ = f.Close() // the listener has a descriptor of its own
-	}
-	if err := errors.Join(errs...); err != nil {
-		s.close()
-		return nil, err
 	}
 	return s, nil
 }
 
 func (s *Sockets) add(f *os.File) error {
 	key := f.Name()
-	if !config.IsAddress(key) {
-		return fmt.Errorf("cannot use the socket named %q: its name (FileDescriptorName=) has to be a setting with addresses, such as %s", key, config.NearestAddress(key))
-	}
-	ln, err := net.FileListener(f)
+	ln, err := listenerOf(f)
 	if err != nil {
 		return fmt.Errorf("cannot use the socket named %s: it is no listening stream socket: %w", key, err)
 	}
@@ -61,7 +64,38 @@ func (s *Sockets) add(f *os.File) error {
 		addr = "unix://" + addr
 	}
 	s.open = append(s.open, socket{key, addr, ln})
+	if !config.IsAddress(key) {
+		return fmt.Errorf("cannot use the socket named %q: its name (FileDescriptorName=) has to be a setting with addresses, such as %s", key, config.NearestAddress(key))
+	}
+	if strings.Contains(addr, ",") {
+		return fmt.Errorf("cannot use the socket %s for %s: an address may have no comma", addr, key)
+	}
 	return nil
+}
+
+// listenerOf returns the listener of a TCP or unix stream socket. net.FileListener takes sockets of
+// packets too, and those on which no one listens: each accept would fail.
+func listenerOf(f *os.File) (net.Listener, error) {
+	ln, err := net.FileListener(f)
+	if err != nil {
+		return nil, err
+	}
+	listens := 0
+	raw, err := f.SyscallConn()
+	if err == nil {
+		var failed error
+		err = raw.Control(func(fd uintptr) { listens, failed = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ACCEPTCONN) })
+		err = errors.Join(err, failed)
+	}
+	network := ln.Addr().Network()
+	if err == nil && (listens == 0 || network != "tcp" && network != "unix") {
+		err = fmt.Errorf("%s socket, listening %t", network, listens != 0)
+	}
+	if err != nil {
+		_ = ln.Close()
+		return nil, err
+	}
+	return ln, nil
 }
 
 // Addrs returns the addresses by setting; none of a nil s.
@@ -109,9 +143,25 @@ func (s *Sockets) close() {
 	s.open = nil
 }
 
+// notifyWithin is how long a supervisor may take to read states.
+const notifyWithin = time.Second
+
 // NotifySystemd sends states to the supervisor of the process (sd_notify(3)), if it wants them. One
-// that does not listen is no failure.
-func NotifySystemd(states string) { _, _ = daemon.SdNotify(false, states) }
+// that does not listen, or does not read in time, is no failure: daemon.SdNotify would wait for it
+// for ever.
+func NotifySystemd(states string) {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return
+	}
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	_ = c.SetWriteDeadline(time.Now().Add(notifyWithin))
+	_, _ = c.Write([]byte(states))
+}
 
 // WatchdogInterval returns how often the supervisor of the process wants a sign of life, 0 for
 // never.
@@ -131,8 +181,10 @@ const (
 	stateAlive     = daemon.SdNotifyWatchdog
 )
 
-// stateStatus describes for people what the server does.
-func stateStatus(format string, args ...any) string { return "STATUS=" + fmt.Sprintf(format, args...) }
+// stateStatus describes for people what the server does. A state is one line.
+func stateStatus(format string, args ...any) string {
+	return "STATUS=" + strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
+}
 
 // stateMonotonic is the clock by which the supervisor knows one reload from the one before.
 func stateMonotonic() string { return strings.TrimSpace(daemon.SdNotifyMonotonicUsec()) }

@@ -15,6 +15,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/journal/embedded"
+	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
 	"trunkline/engine/store/rows"
@@ -96,6 +97,7 @@ type threadEndpoint struct {
 	webBound []bound
 	lines    *threadlines.Server
 	loops    *reactor.Server
+	taps     link.Taps
 	lnBound  []bound
 	tasks    sync.WaitGroup
 	draining atomic.Bool
@@ -166,7 +168,7 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready
 		NewRequestID: state.engine.AppendRequestID, Meter: t.meter, Logger: o.Logger,
 	})
 	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{Protocol: "threads", MaxConnections: c.MaxConnections, Files: o.files,
-		Limits: t.lines.Limits(), Open: t.lines.Open, Refuse: t.lines.AppendRefusal, Logger: o.Logger}})
+		Limits: t.lines.Limits(), Open: t.taps.Opener(t.lines.Open), Refuse: t.lines.AppendRefusal, Logger: o.Logger}})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the event loops of agent threads: %w", err)
 	}

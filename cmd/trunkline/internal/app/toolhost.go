@@ -12,6 +12,7 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/cmd/trunkline/internal/toolset"
 	"trunkline/engine/bus"
+	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
 	"trunkline/engine/stream"
@@ -24,6 +25,7 @@ type toolEndpoint struct {
 	set   *toolset.Set
 	srv   *toolhost.Server
 	loops *reactor.Server
+	taps  link.Taps
 	bound []bound
 	tasks sync.WaitGroup
 }
@@ -67,7 +69,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg
 			return fmt.Errorf("cannot open toolhost.listen_addr = %q: it can be reached from other machines, and MACHINA_API_TOKEN is not set", b.addr)
 		}
 	}
-	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{Protocol: "toolhost", MaxConnections: c.MaxConnections, Files: o.files, Limits: t.srv.SocketLimits(), Open: t.srv.OpenSocket,
+	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{Protocol: "toolhost", MaxConnections: c.MaxConnections, Files: o.files, Limits: t.srv.SocketLimits(), Open: t.taps.Opener(t.srv.OpenSocket),
 		Refuse: toolhost.AppendRefusal, Logger: log}})
 	if err != nil {
 		return fmt.Errorf("cannot start the event loops of the tool server: %w", err)

@@ -145,7 +145,7 @@ func sentences(r *loadgen.Result) []string {
 	}
 	if r.MissedSchedule {
 		say("The generator could not keep its own schedule: it was late by up to %s, and the latencies hold that lag. "+
-			"They tell of this machine as much as of the server. Ask for less, or give the generator more processors.",
+			"They depend on this machine as much as on the server. Ask for less, or give the generator more processors.",
 			LatencyText(int64(r.LatestLag)))
 	}
 	if n := t.Due - t.Sent - t.Errors[loadgen.ErrorUnconnected]; n > leftOver(r) && r.Plan.Schedule.Kind != loadgen.Max {

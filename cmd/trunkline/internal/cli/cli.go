@@ -194,9 +194,13 @@ func WriteJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// writeTable writes rows to w in aligned columns, two spaces apart. Rows may differ in length.
+// writeTable writes rows to w in aligned columns, two spaces apart, on a terminal no wider than it
+// is where that is possible. Rows may differ in length.
 func writeTable(w io.Writer, rows [][]string) error {
-	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	if width := terminalColumns(w); width > 0 {
+		rows = fit(rows, width)
+	}
+	tw := tabwriter.NewWriter(w, 0, 4, columnGap, ' ', 0)
 	for _, row := range rows {
 		fmt.Fprintln(tw, strings.Join(row, "\t"))
 	}

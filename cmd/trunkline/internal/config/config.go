@@ -40,6 +40,7 @@ type Config struct {
 	origins   map[string]Origin
 	strangers []string // variables of the environment that look like settings and are none
 	file      string
+	blank     bool // the file has no byte
 	dev       bool
 }
 
@@ -139,6 +140,27 @@ func (o Origin) String() string {
 
 // Dev reports whether the server is a throw-away instance.
 func (c *Config) Dev() bool { return c.dev }
+
+// spareFiles is what a server opens beside its connections: its store, listeners, event loops,
+// logs.
+const spareFiles = 512
+
+// Files returns how many files are open when every limit of connections is reached: two for each
+// connection of an event loop, because one that leaves its loop needs a second one for a moment,
+// and one for each of HTTP and WebSocket.
+func (c *Config) Files() uint64 {
+	n := 2*c.Kernel.MaxConnections + c.HTTP.MaxConnections*len(c.HTTP.ListenAddr) + spareFiles
+	if len(c.Toolhost.ListenAddr) > 0 {
+		n += 2 * c.Toolhost.MaxConnections
+	}
+	if c.Threads.KeySources() > 0 || c.dev {
+		n += 3 * c.Threads.MaxConnections // of lines, and as many of HTTP
+	}
+	if len(c.Exacta.ListenAddr)+len(c.Exacta.WSAddr) > 0 {
+		n += 3 * c.Exacta.MaxConnections
+	}
+	return uint64(n)
+}
 
 // IsDefault reports whether the addresses of a are the default ones.
 func (c *Config) IsDefault(a *Access) bool { return c.origins[a.AddrKey()].Layer == layerDefault }

@@ -1,5 +1,7 @@
 package config
 
+import "fmt"
+
 // The settings with the tokens of the web console.
 const (
 	keyConsoleToken    = "admin.console_token_file"
@@ -9,10 +11,14 @@ const (
 // minConsoleToken is the length of the shortest token of the web console, in bytes.
 const minConsoleToken = 16
 
-// ConsoleTokens reads the tokens of the web console, "" for each that has no file.
+// ConsoleTokens reads the tokens of the web console, "" for each that has no file. Two equal ones
+// are an error: they would give one person two roles.
 func (a *Admin) ConsoleTokens() (viewer, operator string, err error) {
 	if viewer, err = secretIn(keyConsoleToken, a.ConsoleTokenFile, minConsoleToken); err == nil {
 		operator, err = secretIn(keyConsoleOperator, a.ConsoleOperatorTokenFile, minConsoleToken)
+	}
+	if err == nil && viewer != "" && viewer == operator {
+		err = fmt.Errorf("cannot use one token for two roles: %s and %s hold the same", keyConsoleToken, keyConsoleOperator)
 	}
 	return viewer, operator, err
 }

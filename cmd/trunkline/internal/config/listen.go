@@ -128,13 +128,13 @@ func (a *Access) hasTLS() bool { return a.TLSCertFile != "" && a.TLSKeyFile != "
 // missingTLS lists the settings that a listener beyond loopback needs and does not have.
 func (a *Access) missingTLS() []string {
 	var m []string
-	for _, s := range []struct{ name, v string }{
-		{"tls_cert_file", a.TLSCertFile},
-		{"tls_key_file", a.TLSKeyFile},
-		{a.caName(), a.TLSClientCAFile},
+	for _, s := range []struct{ key, v string }{
+		{a.Key("tls_cert_file"), a.TLSCertFile},
+		{a.Key("tls_key_file"), a.TLSKeyFile},
+		{a.CAKey(), a.TLSClientCAFile},
 	} {
 		if s.v == "" {
-			m = append(m, a.Key(s.name))
+			m = append(m, s.key)
 		}
 	}
 	return m
@@ -167,9 +167,18 @@ func (a *Access) checkTLS() problems {
 	case a.TLSCertFile == "" && a.TLSKeyFile != "":
 		return problems{"cannot use " + key + ": " + notSet([]string{cert})}
 	case a.TLSClientCAFile != "" && !a.hasTLS():
-		return problems{"cannot use " + a.Key(a.caName()) + ": " + notSet([]string{cert, key})}
+		return problems{"cannot use " + a.CAKey() + ": " + notSet([]string{cert, key})}
 	}
 	return nil
+}
+
+// KeyPair loads the server certificate and its key.
+func (a *Access) KeyPair() (tls.Certificate, error) {
+	cert, err := tls.LoadX509KeyPair(a.TLSCertFile, a.TLSKeyFile)
+	if err != nil {
+		return cert, fmt.Errorf("cannot load %s %s with %s %s: %w", a.Key("tls_cert_file"), a.TLSCertFile, a.Key("tls_key_file"), a.TLSKeyFile, err)
+	}
+	return cert, nil
 }
 
 // TLS loads the files and returns the server side of TLS 1.3, client certificates required when
@@ -178,10 +187,9 @@ func (a *Access) TLS() (*tls.Config, error) {
 	if !a.hasTLS() {
 		return nil, nil
 	}
-	cert, err := tls.LoadX509KeyPair(a.TLSCertFile, a.TLSKeyFile)
+	cert, err := a.KeyPair()
 	if err != nil {
-		return nil, fmt.Errorf("cannot load %s %s with %s %s: %w",
-			a.Key("tls_cert_file"), a.TLSCertFile, a.Key("tls_key_file"), a.TLSKeyFile, err)
+		return nil, err
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}}
 	if a.TLSClientCAFile == "" {
@@ -194,17 +202,18 @@ func (a *Access) TLS() (*tls.Config, error) {
 	return c, nil
 }
 
-func (a *Access) caName() string { return cmp.Or(a.ca, "tls_client_ca_file") }
+// CAKey returns the whole name of the setting with the authorities.
+func (a *Access) CAKey() string { return a.Key(cmp.Or(a.ca, "tls_client_ca_file")) }
 
 // authorities reads tls_client_ca_file.
 func (a *Access) authorities() (*x509.CertPool, error) {
 	pem, err := os.ReadFile(a.TLSClientCAFile)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", a.Key(a.caName()), err)
+		return nil, fmt.Errorf("cannot read %s: %w", a.CAKey(), err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("cannot use %s %s: no certificate in it", a.Key(a.caName()), a.TLSClientCAFile)
+		return nil, fmt.Errorf("cannot use %s %s: no certificate in it", a.CAKey(), a.TLSClientCAFile)
 	}
 	return pool, nil
 }
@@ -213,13 +222,22 @@ func (a *Access) authorities() (*x509.CertPool, error) {
 // if it is.
 func (a *Access) CheckTimes(c *tls.Config, now time.Time) error {
 	leaf, err := x509.ParseCertificate(c.Certificates[0].Certificate[0])
-	switch {
-	case err != nil:
+	if err == nil {
+		err = CheckTimes(leaf, now)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot use %s %s: %w", a.Key("tls_cert_file"), a.TLSCertFile, err)
-	case now.After(leaf.NotAfter):
-		return fmt.Errorf("cannot use %s %s: the certificate expired at %s", a.Key("tls_cert_file"), a.TLSCertFile, leaf.NotAfter.UTC().Format(time.RFC3339))
-	case now.Before(leaf.NotBefore):
-		return fmt.Errorf("cannot use %s %s: the certificate is not valid before %s", a.Key("tls_cert_file"), a.TLSCertFile, leaf.NotBefore.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// CheckTimes returns why a certificate is not valid at now, nil if it is.
+func CheckTimes(cert *x509.Certificate, now time.Time) error {
+	switch {
+	case now.After(cert.NotAfter):
+		return fmt.Errorf("the certificate expired at %s", cert.NotAfter.UTC().Format(time.RFC3339))
+	case now.Before(cert.NotBefore):
+		return fmt.Errorf("the certificate is not valid before %s", cert.NotBefore.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"regexp"
@@ -31,6 +34,14 @@ func (p problems) Error() string {
 		return p[0]
 	}
 	return "cannot use these settings:\n  " + strings.Join(p, "\n  ")
+}
+
+// Problems returns an error that lists what is wrong with settings, nil if nothing is.
+func Problems(list []string) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return problems(list)
 }
 
 // layer is one source of settings. names holds the variable or flag a key came from, when the layer
@@ -102,7 +113,7 @@ func sources(c *Config, fs *pflag.FlagSet, environ []string) (layers []layer, pr
 	}
 	if path != "" {
 		c.file = path
-		add(fileLayer(path))
+		add(fileLayer(path, &c.blank))
 	}
 	env, strangers, err := envLayer(environ)
 	add(env, err)
@@ -138,22 +149,23 @@ func (c *Config) take(s setting, layers []layer) string {
 	return ""
 }
 
-func filePath(fs *pflag.FlagSet) (string, error) {
-	if f := fs.Lookup(flagConfig); f != nil && f.Changed {
+func filePath(flags *pflag.FlagSet) (string, error) {
+	if f := flags.Lookup(flagConfig); f != nil && f.Changed {
 		if f.Value.String() == "" {
 			return "", fmt.Errorf("cannot use --%s: the path is empty", flagConfig)
 		}
 		return f.Value.String(), nil
 	}
-	if _, err := os.Stat(defaultFile); err != nil {
-		return "", nil //nolint:nilerr // no file here is the normal case; one that cannot be read is found when it is opened
+	if _, err := os.Stat(defaultFile); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
-	return defaultFile, nil
+	return defaultFile, nil // what else is wrong with it is found when it is opened
 }
 
-func fileLayer(path string) (layer, error) {
+// fileLayer reads a settings file; blank becomes whether it has no byte.
+func fileLayer(path string, blank *bool) (layer, error) {
 	k := koanf.New(delim)
-	if err := k.Load(file.Provider(path), onceYAML{yaml.Parser()}); err != nil {
+	if err := k.Load(file.Provider(path), onceYAML{yaml.Parser(), blank}); err != nil {
 		return layer{}, fmt.Errorf("cannot read settings file %s: %w", path, err)
 	}
 	return layer{kind: layerFile, name: path, k: k}, nil
@@ -161,10 +173,14 @@ func fileLayer(path string) (layer, error) {
 
 // onceYAML is YAML in which a setting has one value, however it is spelled: as "kernel.loops", or
 // as loops in kernel.
-type onceYAML struct{ *yaml.YAML }
+type onceYAML struct {
+	*yaml.YAML
+	blank *bool
+}
 
 // Unmarshal implements koanf.Parser.
 func (y onceYAML) Unmarshal(text []byte) (map[string]any, error) {
+	*y.blank = len(text) == 0
 	m, err := y.YAML.Unmarshal(text)
 	if err != nil {
 		return nil, err
@@ -306,10 +322,10 @@ var dedicated = []struct{ flag, key string }{
 // dedicated flag wins over --set.
 func AddFlags(fs *pflag.FlagSet) {
 	AddSourceFlags(fs)
-	fs.Bool(flagDev, false, "throw-away instance: store.mode memory, text log, profiles on the admin address")
+	fs.Bool(flagDev, false, "throw-away instance: store.mode memory, text log, profiles on the admin address, a token of agent threads")
 	for _, d := range dedicated {
 		s, _ := find(d.key)
-		fs.String(d.flag, "", fmt.Sprintf("%s (%s, default %v)", s.help, s.key, s.def))
+		fs.String(d.flag, "", fmt.Sprintf("%s (%s, default %v)", s.help, s.key, cmp.Or(fmt.Sprint(s.def), "empty")))
 	}
 }
 

@@ -27,12 +27,16 @@ func (s setting) reload() string {
 // c keeps because they take a restart. The error is of type problems: the live settings of next do
 // not fit the rest of c.
 func (c *Config) Reloaded(next *Config) (merged *Config, changed, restart []string, err error) {
+	if err := c.checkFile(next); err != nil {
+		return nil, nil, nil, err
+	}
 	m := *c
 	m.origins = maps.Clone(c.origins)
-	m.strangers, m.file = next.strangers, next.file
+	m.strangers, m.file, m.blank = next.strangers, next.file, next.blank
 	for _, s := range table {
 		switch {
 		case s.value(c) == s.value(next):
+			m.origins[s.key] = next.origins[s.key]
 			continue
 		case !s.live || c.fixed(s.key, next):
 			restart = append(restart, s.key)
@@ -47,6 +51,19 @@ func (c *Config) Reloaded(next *Config) (merged *Config, changed, restart []stri
 		return nil, nil, nil, p
 	}
 	return &m, changed, restart, nil
+}
+
+// checkFile refuses a settings file that is gone or empty and was not before: it may be that of an
+// editor or a copy at work, and all of its settings would go back to their defaults.
+func (c *Config) checkFile(next *Config) error {
+	const instead = "a file with only {} in it stands for no settings"
+	switch {
+	case c.file != "" && next.file == "":
+		return problems{fmt.Sprintf("cannot read settings file %s: it is gone; %s", c.file, instead)}
+	case next.blank && c.file != "" && !c.blank:
+		return problems{fmt.Sprintf("cannot use settings file %s: it is empty; %s", next.file, instead)}
+	}
+	return nil
 }
 
 // fixed reports whether a live setting takes a restart after all: a listener keeps whether it

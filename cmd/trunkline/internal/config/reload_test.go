@@ -29,12 +29,27 @@ func TestReloaded(t *testing.T) {
 	}
 	same := []string{"--set=kernel.max_connections=5", "--log-level=warn"}
 	f(same, "kernel: {loops: 1}", "", "", "")
-	f(same, "", "", "kernel.loops", "")
+	f(same, "{}", "", "kernel.loops", "")
+	f(same, "", "", "", "it is gone")
 	f(same[:1], "kernel: {loops: 1}", "log.level", "", "")
 	f([]string{"--set=kernel.max_connections=6", "--log-level=warn"}, "kernel: {loops: 2}", "kernel.max_connections", "kernel.loops", "")
 	// The address of another listener takes a restart, so its switch to TLS does not count either.
 	f(append(same, "--set=kernel.tls_cert_file=c", "--set=kernel.tls_key_file=k"), "kernel: {loops: 1}", "", "kernel.tls_cert_file,kernel.tls_key_file", "")
 	f(append(same, "--set=threads.jwks_file=c", "--set=threads.issuer=i"), "kernel: {loops: 1}", "", "threads.jwks_file,threads.issuer", "")
+}
+
+// TestReloadedOrigins: a value that stays is shown with where it comes from now.
+func TestReloadedOrigins(t *testing.T) {
+	was := mustLoad(t, []string{"--log-level=warn", "--set=kernel.loops=1"}, nil, "kernel: {max_connections: 5}")
+	got, _, _, err := was.Reloaded(mustLoad(t, []string{"--set=kernel.max_connections=5", "--set=kernel.loops=2"}, nil, "log: {level: warn}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"kernel.max_connections": "flag", "log.level": "file", "kernel.loops": "flag"} {
+		if o := got.origins[key]; o.Layer != want {
+			t.Errorf("%s is from %v, want %s", key, o, want)
+		}
+	}
 }
 
 // TestReloadedChecksTheWhole: what a reload may change has to fit what it may not.

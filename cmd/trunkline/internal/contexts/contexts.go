@@ -53,8 +53,10 @@ var (
 type Context struct {
 	// Addr is where kernel IPC listens: host:port or unix:///path.
 	Addr string `json:"addr,omitempty"`
-	// Admin is the admin listener, host:port.
-	Admin string `json:"admin,omitempty"`
+	// Admin is the admin listener, host:port, ConsoleTokenFile a file with the token of operators
+	// of its web console.
+	Admin            string `json:"admin,omitempty"`
+	ConsoleTokenFile string `json:"console_token_file,omitempty"`
 	// TLSCA, TLSCert and TLSKey are PEM files: how kernel IPC is trusted, and what is shown to it.
 	TLSCA   string `json:"tls_ca,omitempty"`
 	TLSCert string `json:"tls_cert,omitempty"`

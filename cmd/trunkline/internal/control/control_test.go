@@ -193,21 +193,32 @@ func TestRequests(t *testing.T) {
 	f(request, `{"dir":"d","index":1}`)
 }
 
-// TestDeepDirectory: a path that is too long for the address of a socket.
+// TestDeepDirectory: the longest path that is the address of a socket itself, and longer ones.
 func TestDeepDirectory(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip("the system has no /proc: a store in a deep directory is backed up without its server only")
 	}
-	dir := t.TempDir()
-	for len(dir) < 300 {
-		dir = filepath.Join(dir, strings.Repeat("d", 50))
+	top, err := os.MkdirTemp("", "c")
+	if err != nil {
+		t.Fatal(err)
 	}
-	m, s := serve(t, dir)
-	ask(t, dir).Close()
-	<-m.gone
-	s.Close()
-	if _, err := os.Lstat(filepath.Join(dir, Dir, socketName)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the socket is left: %v", err)
+	t.Cleanup(func() { _ = os.RemoveAll(top) })
+	for _, n := range []int{maxSocketPath, maxSocketPath + 1, 108, 300} { // bytes of the path of the socket
+		n -= len(filepath.Join("/", Dir, socketName))
+		dir := top
+		for len(dir) < n {
+			dir = filepath.Join(dir, strings.Repeat("d", min(n-len(dir)-1, 100)))
+		}
+		if len(dir) != n {
+			t.Fatalf("%s has %d bytes, want %d", dir, len(dir), n)
+		}
+		m, s := serve(t, dir)
+		ask(t, dir).Close()
+		<-m.gone
+		s.Close()
+		if _, err := os.Lstat(filepath.Join(dir, Dir, socketName)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the socket is left: %v", err)
+		}
 	}
 }
 

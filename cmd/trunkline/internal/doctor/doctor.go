@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
@@ -69,43 +70,47 @@ type Options struct {
 
 // check is one question. A check of several subjects has several findings.
 type check struct {
-	id  string
-	run func(context.Context, *subject) []Finding
+	id    string
+	named bool // it looks at what the settings name: one of Named
+	run   func(context.Context, *subject) []Finding
 }
 
 // checks is the table. The clock is last: it is compared over the time of all others.
 func checks() []check {
 	return []check{
-		{"settings", settings},
-		{"store.directory", inStore(storeDirectory)},
-		{"store.layout", inStore(storeLayout)},
-		{"store.lock", inStore(storeLock)},
-		{"store.filesystem", inStore(storeFilesystem)},
-		{"store.space", inStore(storeSpace)},
-		{"store.sync", inStore(storeSync)},
-		{"files", openFiles},
-		{"listeners", listeners},
-		{"tls.key", eachTLS(tlsKey)},
-		{"tls.expiry", eachTLS(tlsExpiry)},
-		{"tls.names", eachTLS(tlsNames)},
-		{"tls.clients", eachTLS(tlsClients)},
-		{"threads.keys", threadKeys},
-		{"exacta.secrets", projectSecrets},
-		{"cluster", clusterNodes},
-		{"cgroup.cpu", cgroupCPU},
-		{"cgroup.memory", cgroupMemory},
-		{"memory.huge_pages", hugePages},
-		{"server", runningServer},
-		{"clock", clock},
+		{"settings", false, settings},
+		{"store.directory", true, inStore(storeDirectory)},
+		{"store.layout", false, inStore(storeLayout)},
+		{"store.lock", false, inStore(storeLock)},
+		{"store.filesystem", false, inStore(storeFilesystem)},
+		{"store.space", false, inStore(storeSpace)},
+		{"store.sync", false, inStore(storeSync)},
+		{"directories", true, directories},
+		{"files", false, openFiles},
+		{"listeners", true, listeners},
+		{"tls.key", true, eachTLS(tlsKey)},
+		{"tls.expiry", true, eachTLS(tlsExpiry)},
+		{"tls.names", true, eachTLS(tlsNames)},
+		{"tls.clients", true, eachTLS(tlsClients)},
+		{"threads.keys", true, threadKeys},
+		{"exacta.secrets", true, projectSecrets},
+		{"console.tokens", true, consoleTokens},
+		{"cluster", true, clusterNodes},
+		{"cgroup.cpu", false, cgroupCPU},
+		{"cgroup.memory", false, cgroupMemory},
+		{"memory.huge_pages", false, hugePages},
+		{"server", false, runningServer},
+		{"clock", false, clock},
 	}
 }
 
 // subject is what one run looks at.
 type subject struct {
 	Options
-	cfg   *config.Config
-	began time.Time
-	admin admin
+	cfg     *config.Config
+	began   time.Time
+	admin   admin
+	offline bool // neither a server nor another machine is asked
 }
 
 // Run makes all checks. It ends early with what it has when ctx ends.
@@ -114,8 +119,21 @@ func Run(ctx context.Context, o Options) *Report {
 	if s.cfg != nil {
 		s.admin = s.askAdmin(ctx)
 	}
+	return s.report(ctx, checks())
+}
+
+// Named makes the checks of what settings name: certificates, keys, tokens, directories, addresses.
+// It asks neither a server nor another machine: an address that is in use, or that this user may
+// not open, is a warning, for it may be that of the server.
+func Named(ctx context.Context, c *config.Config) *Report {
+	s := &subject{cfg: c, began: time.Now(), offline: true}
+	return s.report(ctx, slices.DeleteFunc(checks(), func(c check) bool { return !c.named }))
+}
+
+// report makes checks.
+func (s *subject) report(ctx context.Context, list []check) *Report {
 	r := &Report{Checks: []Finding{}}
-	for _, c := range checks() {
+	for _, c := range list {
 		if ctx.Err() != nil {
 			r.add(c.id, Finding{Result: Skipped, Evidence: "ended before this check: " + ctx.Err().Error()})
 			continue

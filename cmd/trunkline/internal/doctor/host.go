@@ -24,28 +24,7 @@ func openFiles(_ context.Context, s *subject) []Finding {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
 		return []Finding{skip("RLIMIT_NOFILE", "cannot read the limit of open files: %v", err)}
 	}
-	return []Finding{rateFiles(uint64(l.Max), wantedFiles(s.cfg))}
-}
-
-// spareFiles is what a server opens beside its connections: its store, listeners, event loops,
-// logs.
-const spareFiles = 512
-
-// wantedFiles returns how many files are open when every limit of connections is reached: two for
-// each connection of an event loop, because one that leaves its loop needs a second one for a
-// moment, and one for each of HTTP and WebSocket.
-func wantedFiles(c *config.Config) uint64 {
-	n := 2*c.Kernel.MaxConnections + c.HTTP.MaxConnections*len(c.HTTP.ListenAddr) + spareFiles
-	if len(c.Toolhost.ListenAddr) > 0 {
-		n += 2 * c.Toolhost.MaxConnections
-	}
-	if c.Threads.KeySources() > 0 || c.Dev() {
-		n += 3 * c.Threads.MaxConnections // of lines, and as many of HTTP
-	}
-	if len(c.Exacta.ListenAddr)+len(c.Exacta.WSAddr) > 0 {
-		n += 3 * c.Exacta.MaxConnections
-	}
-	return uint64(n)
+	return []Finding{rateFiles(uint64(l.Max), s.cfg.Files())}
 }
 
 // rateFiles compares a limit of open files with what is wanted.

@@ -109,6 +109,9 @@ func listeners(ctx context.Context, s *subject) []Finding {
 	if c.Threads.KeySources() > 0 || c.Dev() {
 		lists = append(lists, &c.Threads.Access, c.Threads.Lines())
 	}
+	if c.Cluster.On() {
+		lists = append(lists, c.Cluster.Access())
+	}
 	var found []Finding
 	for _, a := range lists {
 		for _, addr := range a.ListenAddr {
@@ -137,7 +140,7 @@ func (s *subject) listener(ctx context.Context, key, addr string) Finding {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return s.inUse(key, addr)
 	case errors.Is(err, fs.ErrPermission):
-		return fail(key, "use a port from 1024 on, or give the program CAP_NET_BIND_SERVICE", "this user may not open %s", addr)
+		return s.unsure(key, "use a port from 1024 on, or give the program CAP_NET_BIND_SERVICE", "this user may not open %s", addr)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fail(key, "'ip address' lists the addresses of this machine", "%s is no address of this machine", addr)
 	}
@@ -149,7 +152,20 @@ func (s *subject) inUse(key, addr string) Finding {
 	if s.admin.runs() {
 		return ok(key, "%s is in use, and trunkline %s answers on %s", addr, s.admin.build.Version, s.admin.addr)
 	}
-	return fail(key, "'ss -ltnpx' shows which program has it; stop that one, or name another address", "%s is in use, and no trunkline answers on %s", addr, keyAdmin)
+	const fix = "'ss -ltnpx' shows which program has it; stop that one, or name another address"
+	if s.offline {
+		return s.unsure(key, fix, "%s is in use", addr)
+	}
+	return fail(key, fix, "%s is in use, and no trunkline answers on %s", addr, keyAdmin)
+}
+
+// unsure is a failure that is only a warning where the server is not asked.
+func (s *subject) unsure(key, fix, format string, args ...any) Finding {
+	f := fail(key, fix, format, args...)
+	if s.offline {
+		f.Result = Warning
+	}
+	return f
 }
 
 // socket tries the path of a unix socket. One that a server left behind is no obstacle.

@@ -34,6 +34,9 @@ func threadKeys(_ context.Context, s *subject) []Finding {
 	if t.JWKSURL == "" {
 		return []Finding{ok(key, "the keys of %s can be used", source)}
 	}
+	if s.offline {
+		return []Finding{skip(key, "%s is not asked", source)}
+	}
 	if err := askKeySet(v, t.Issuer, t.Audience); err != nil {
 		return []Finding{fail(key, "look whether this machine reaches the address, and whether it is that of a JSON Web Key Set", "no usable key came from %s (%v)", source, err)}
 	}
@@ -74,4 +77,17 @@ func projectSecrets(_ context.Context, s *subject) []Finding {
 		return []Finding{fail(key, "name a file that this user can read, with a token of the length that the message names", "%v", err)}
 	}
 	return []Finding{ok(key, "the files with tokens and keys can be read")}
+}
+
+// consoleTokens reads the files with the tokens of the web console.
+func consoleTokens(_ context.Context, s *subject) []Finding {
+	const key = "admin.console_token_file"
+	a := &s.cfg.Admin
+	if a.ListenAddr == "" || a.ConsoleTokenFile == "" && a.ConsoleOperatorTokenFile == "" {
+		return []Finding{skip(key, "no file with a token is named")}
+	}
+	if _, _, err := a.ConsoleTokens(); err != nil {
+		return []Finding{fail(key, "name a file that this user can read, with a token of the length that the message names", "%v", err)}
+	}
+	return []Finding{ok(key, "the files with tokens can be read")}
 }

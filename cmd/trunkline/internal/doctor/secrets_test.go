@@ -56,3 +56,17 @@ func TestProjectSecrets(t *testing.T) {
 	r.want(r.run("--set", key+"="+write(t, filepath.Join(dir, "short"), "0123456789abcde")), "exacta.secrets", key, Failed, "a token of 16 to")
 	r.want(r.run("--set", key+"="+filepath.Join(dir, "missing")), "exacta.secrets", key, Failed, "cannot read "+key)
 }
+
+func TestConsoleTokens(t *testing.T) {
+	r := newRig(t)
+	dir := t.TempDir()
+	const key = "admin.console_token_file"
+	f := func(result Result, evidence string, args ...string) {
+		t.Helper()
+		r.want(r.run(append([]string{"--admin-listen", "127.0.0.1:0"}, args...)...), "console.tokens", key, result, evidence)
+	}
+	f(Skipped, "no file")
+	f(OK, "can be read", "--set", key+"="+write(t, filepath.Join(dir, "good"), "0123456789abcdef"))
+	f(Failed, "admin.console_operator_token_file", "--set", "admin.console_operator_token_file="+write(t, filepath.Join(dir, "short"), "0123456789abcde"))
+	f(Failed, "no such file", "--set", key+"="+filepath.Join(dir, "missing"))
+}

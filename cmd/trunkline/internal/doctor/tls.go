@@ -3,7 +3,6 @@ package doctor
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -44,6 +43,9 @@ func (s *subject) sections() (list []secured) {
 	add(&c.Toolhost.Access)
 	add(&c.Threads.Access, c.Threads.Lines())
 	add(&c.Exacta.Access, c.Exacta.WS())
+	if c.Cluster.On() {
+		add(c.Cluster.Access())
+	}
 	return list
 }
 
@@ -100,8 +102,8 @@ func certificates(text []byte) (certs []*x509.Certificate, err error) {
 // tlsKey looks whether the key is that of the certificate.
 func tlsKey(a secured, _ time.Time) []Finding {
 	key := a.Key("tls_cert_file")
-	if _, err := tls.LoadX509KeyPair(a.TLSCertFile, a.TLSKeyFile); err != nil {
-		return []Finding{fail(key, "name a certificate and its own private key, both PEM, that this user can read", "%s with %s: %v", a.TLSCertFile, a.TLSKeyFile, err)}
+	if _, err := a.KeyPair(); err != nil {
+		return []Finding{fail(key, "name a certificate and its own private key, both PEM, that this user can read", "%v", err)}
 	}
 	return []Finding{ok(key, "%s is the key of %s", a.TLSKeyFile, a.TLSCertFile)}
 }
@@ -118,16 +120,16 @@ func tlsExpiry(a secured, now time.Time) []Finding {
 // rateTimes looks whether a certificate is valid at now, and for how long.
 func rateTimes(key, file string, cert *x509.Certificate, now time.Time) Finding {
 	const renew = "renew the certificate; 'trunkline reload' or a restart takes it up"
-	day := func(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
-	switch left := cert.NotAfter.Sub(now); {
-	case now.Before(cert.NotBefore):
-		return fail(key, "wait, or look at the clock of this machine", "%s is not valid before %s", file, day(cert.NotBefore))
-	case left < 0:
-		return fail(key, renew, "%s expired at %s", file, day(cert.NotAfter))
+	err, left, until := config.CheckTimes(cert, now), cert.NotAfter.Sub(now), cert.NotAfter.UTC().Format(time.RFC3339)
+	switch {
+	case err != nil && left < 0:
+		return fail(key, renew, "%s: %v", file, err)
+	case err != nil:
+		return fail(key, "wait, or look at the clock of this machine", "%s: %v", file, err)
 	case left < certificateSoon:
-		return warn(key, renew, "%s expires at %s, in %d days", file, day(cert.NotAfter), int(left.Hours()/24))
+		return warn(key, renew, "%s expires at %s, in %d days", file, until, int(left.Hours()/24))
 	}
-	return ok(key, "%s is valid until %s", file, day(cert.NotAfter))
+	return ok(key, "%s is valid until %s", file, until)
 }
 
 // tlsNames compares the names of a certificate with the addresses that show it.
@@ -170,7 +172,7 @@ func tlsNames(a secured, _ time.Time) []Finding {
 
 // tlsClients looks at the authorities of the certificates of clients.
 func tlsClients(a secured, now time.Time) []Finding {
-	key := a.Key("tls_client_ca_file")
+	key := a.CAKey()
 	if a.TLSClientCAFile == "" {
 		return []Finding{skip(key, "no certificate is asked of clients")}
 	}

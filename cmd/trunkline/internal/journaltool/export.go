@@ -47,7 +47,8 @@ var errPast = errors.New("past the range")
 // stored. A claim has a line too, so that a missing index is a missing record.
 //
 // Where the range is everything and the log does not begin at its first index, what older records
-// left comes first.
+// left comes first. Where nothing is damaged, a last line counts those before it: without it an
+// export that was cut between two lines is like one of a shorter log.
 func Export(ctx context.Context, dir string, in Range, w io.Writer, m Meter) (done Exported, err error) {
 	j, err := open(dir)
 	if err != nil {
@@ -71,6 +72,9 @@ func Export(ctx context.Context, dir string, in Range, w io.Writer, m Meter) (do
 	}
 	if err == errPast {
 		err = nil
+	}
+	if err == nil && x.done.Damages == 0 && x.done.Lines > 0 {
+		err = x.write(appendEnd(jsonx.Build(x.line[:0]), x.done.State+x.done.Lines))
 	}
 	if also := x.out.Flush(); err == nil && also != nil {
 		err = fmt.Errorf("cannot write output: %w", also)

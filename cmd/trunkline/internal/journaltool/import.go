@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"trunkline/engine/journal"
@@ -39,38 +38,35 @@ func (e *ImportError) Error() string { return fmt.Sprintf("cannot import line %d
 // Unwrap returns what is wrong with the line.
 func (e *ImportError) Unwrap() error { return e.Err }
 
-// importSuffix makes the name of the directory in which a store is built from that of the store.
-const importSuffix = ".import"
-
 // rowBatch is how many bytes of rows are put at once.
 const rowBatch = 1 << 20
 
 // Import makes a store of what Export wrote, in a directory that is missing or empty and in any
-// mode. It takes all or nothing: the store is built beside dir, verified as Verify does, and takes
-// its place at the end. A line that does not fit is an *ImportError; what is built is removed then,
-// and what a crash left is removed by the next import. size is that of in, 0 where it is not known.
+// mode. It takes all or nothing: the store is built inside dir, verified as Verify does, and
+// becomes one at the end. A line that does not fit is an *ImportError; what is built is removed
+// then, and no server starts on what a crash left. size is that of in, 0 where it is not known.
+// Where ctx ends while in has nothing to read, a goroutine stays until it has.
 func Import(ctx context.Context, in io.Reader, size uint64, dir string, mode journal.Mode, m Meter) (*Imported, error) {
 	dir, err := filepath.Abs(dir)
-	if err == nil {
-		err = embedded.Vacant(dir)
-	}
 	if err != nil {
 		return nil, err
 	}
-	im := &importer{ctx: ctx, m: m, size: size, place: dir + importSuffix, done: Imported{Dir: dir, Mode: mode.String()}}
-	im.lines = lines{in: bufio.NewReaderSize(in, 64<<10), most: maxLine}
-	if err = embedded.Vacant(im.place); errors.Is(err, journal.ErrLocked) {
-		return nil, err // another import builds there
-	}
-	err = os.RemoveAll(im.place)
-	if err == nil {
-		if err = im.run(mode); err == nil {
-			err = im.settle()
+	im := &importer{ctx: ctx, m: m, size: size, done: Imported{Dir: dir, Mode: mode.String()}}
+	r, w := io.Pipe()
+	defer r.Close()
+	go func() {
+		_, err := io.Copy(w, in)
+		_ = w.CloseWithError(err) // nil is the end
+	}()
+	defer context.AfterFunc(ctx, func() { _ = r.CloseWithError(ctx.Err()) })()
+	im.lines = lines{in: bufio.NewReaderSize(r, 64<<10), most: maxLine}
+	err = embedded.Build(dir, func(place string) error {
+		im.place = place
+		if err := im.run(mode); err != nil {
+			return err
 		}
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(im.place))
-		}
-	}
+		return im.verify()
+	})
 	return &im.done, err
 }
 
@@ -129,10 +125,10 @@ func (im *importer) next() error {
 		im.again = false
 		return nil
 	}
-	if err := im.ctx.Err(); err != nil {
-		return err
-	}
 	text, err := im.lines.next()
+	if ended := im.ctx.Err(); ended != nil {
+		return ended
+	}
 	if err == io.EOF {
 		return err
 	}
@@ -148,20 +144,43 @@ func (im *importer) next() error {
 	return nil
 }
 
-// all takes every line.
+// all takes every line. Only the last one shows that none is missing at the end: a pipe ends in
+// order too where its writer died.
 func (im *importer) all() error {
 	for {
 		err := im.next()
-		if err == io.EOF {
+		switch {
+		case err == io.EOF && im.read() > 0:
+			return im.bad(errors.New("the export has no last line, of the kind end: it is cut, or its store was damaged"))
+		case err == io.EOF:
 			return nil
-		}
-		if err == nil {
+		case err == nil && im.line.Kind == endKind:
+			return im.end()
+		case err == nil:
 			err = im.take()
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// read returns how many lines were taken.
+func (im *importer) read() uint64 { return im.done.State + im.done.Lines }
+
+// end takes the last line.
+func (im *importer) end() error {
+	if im.line.Lines != im.read() {
+		return im.bad(fmt.Errorf("the export has %d lines, and %d were there", im.line.Lines, im.read()))
+	}
+	err := im.next()
+	if err == nil {
+		err = im.bad(errors.New("a line behind the last one"))
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
 }
 
 func (im *importer) take() error {
@@ -249,8 +268,8 @@ func (im *importer) snapshot(s journal.SnapshotInfo) error {
 	return im.bad(err)
 }
 
-// settle verifies what was built and puts it in its place.
-func (im *importer) settle() (err error) {
+// verify verifies what was built.
+func (im *importer) verify() (err error) {
 	if im.done.Report, err = Verify(im.ctx, im.place, im.m); err != nil {
 		return err
 	}
@@ -258,23 +277,5 @@ func (im *importer) settle() (err error) {
 		return fmt.Errorf("what was built of the export is not sound: %w", err)
 	}
 	im.done.Report.Dir = im.done.Dir
-	if err = os.Remove(filepath.Join(im.done.Dir, "LOCK")); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if err = os.Remove(im.done.Dir); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("cannot replace %s: %w", im.done.Dir, err)
-	}
-	if err = os.Rename(im.place, im.done.Dir); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(im.done.Dir))
-}
-
-// syncDir has the names in a directory on the disk.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return nil
 }

@@ -148,13 +148,21 @@ func TestImportRefuses(t *testing.T) {
 	f("a bad time", edit(whole, 3, sub(`"time":"2`, `"time":"x`)), 3, "no member time")
 	f("a hole", edit(whole, 3, gone), 3, "3 is next")
 	f("no beginning", edit(whole, 1, gone), 1, "the log begins there")
-	f("twice", whole+whole, uint64(strings.Count(whole, "\n"))+1, "is next")
+	f("twice", whole+whole, uint64(strings.Count(whole, "\n"))+1, "a line behind the last one")
+	last := strings.Count(whole, "\n")
+	f("cut between two lines", edit(whole, last, gone), uint64(last), "the export has no last line")
+	f("cut further up", strings.Join(strings.SplitAfter(whole, "\n")[:5], ""), 6, "the export has no last line")
+	f("a record less", edit(whole, last-1, gone), uint64(last-1), "lines, and ")
+	f("a bad end", edit(whole, last, sub(`"lines":`, `"lines":-`)), uint64(last), "no member lines")
+	f("the end alone", `{"kind":"end","lines":0}`+"\n", 2, "it holds nothing")
+	rows := `{"kind":"rows","identity":"00000000000000000000000000000001","through":0}` + "\n" + edit(whole, last, func(string) string { return fmt.Sprintf(`{"kind":"end","lines":%d}`+"\n", last+1) })
+	f("a row less", rows, uint64(last)+1, fmt.Sprintf("has %d lines, and %d were there", last+1, last))
 	f("a line that is cut", whole[:len(whole)-10], uint64(strings.Count(whole, "\n")), "the file is cut")
 	f("a snapshot without its log", strings.Join(strings.SplitAfter(cut, "\n")[:3], ""), 4, "")
 	f("a snapshot that is cut", edit(cut, 2, gone), 3, "the snapshot before it has")
 	f("a snapshot that is changed", edit(cut, 1, sub(`"bytes":`, `"bytes":1`)), 4, "the snapshot before it has")
 	f("a part alone", edit(cut, 1, gone), 1, "a part of a snapshot")
-	f("state behind the log", whole+cut, uint64(strings.Count(whole, "\n"))+1, "comes before all lines with an index")
+	f("state behind the log", edit(whole, last, gone)+cut, uint64(last), "comes before all lines with an index")
 	f("a row alone", `{"kind":"row","key":"eA==","value":"eA=="}`+"\n", 1, "rows begin once")
 	f("a row without a key", `{"kind":"rows","identity":"00000000000000000000000000000001","through":0}`+"\n"+`{"kind":"row","key":"","value":"eA=="}`+"\n", 2, "a key of 0 bytes")
 	f("a bad identity", `{"kind":"rows","identity":"00","through":0}`+"\n", 1, "32 hexadecimal digits")
@@ -192,22 +200,46 @@ func TestImportPlaces(t *testing.T) {
 	must(t, err)
 	f(empty, journal.ErrLocked)
 	must(t, s.Close())
-	left := filepath.Join(t.TempDir(), "deep", "store") // what an import that was killed has left
-	s, err = embedded.Open(embedded.Config{Dir: left + importSuffix, FreeBytes: plenty})
-	must(t, err)
-	must(t, s.Sync())
-	f(left, journal.ErrLocked) // it is at work
-	must(t, s.Close())
-	f(left, nil)
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(t.TempDir(), link))
+	f(link, nil)
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is replaced: %v, %v", info, err)
+	}
+	beside := filepath.Join(t.TempDir(), "store")
+	must(t, os.Mkdir(beside+".import", 0o700)) // where an earlier version built
+	must(t, os.WriteFile(filepath.Join(beside+".import", "letter"), nil, 0o600))
+	f(beside, nil)
+	if _, err := os.Stat(filepath.Join(beside+".import", "letter")); err != nil {
+		t.Errorf("what is beside it: %v", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	other := filepath.Join(t.TempDir(), "other")
 	_, err = Import(ctx, strings.NewReader(whole), uint64(len(whole)), other, journal.Always, &canceler{n: 5, cancel: cancel})
 	if _, also := os.Stat(other); !errors.Is(err, context.Canceled) || also == nil {
 		t.Errorf("interrupted: %v, %v", err, also)
 	}
+	ctx, cancel = context.WithCancel(t.Context())
+	_, err = Import(ctx, &silent{cancel: cancel, until: t.Context()}, 0, other, journal.Always, nothing{})
+	if !errors.Is(err, context.Canceled) || errors.As(err, new(*ImportError)) {
+		t.Errorf("interrupted while nothing comes: %v", err)
+	}
 	if names, _ := os.ReadDir(filepath.Dir(other)); len(names) != 0 {
 		t.Errorf("left %v", names)
 	}
+}
+
+// silent is a pipe into which nothing is written; the first reader interrupts the import.
+type silent struct {
+	cancel context.CancelFunc
+	until  context.Context
+}
+
+// Read implements io.Reader.
+func (s *silent) Read([]byte) (int, error) {
+	s.cancel()
+	<-s.until.Done()
+	return 0, io.EOF
 }
 
 // TestLongestLine: a line at the limit is read, and one byte more is refused.
@@ -252,6 +284,7 @@ func FuzzImportLine(f *testing.F) {
 	f.Add(appendPart(jsonx.Build(nil), []byte("part")).End())
 	f.Add(appendRows(jsonx.Build(nil), [16]byte{7}, 8).End())
 	f.Add(appendRow(jsonx.Build(nil), []byte("key"), []byte("value")).End())
+	f.Add(appendEnd(jsonx.Build(nil), 9).End())
 	f.Add([]byte(`{"kind":"unreadable","index":1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var d, again decoder

@@ -71,10 +71,11 @@ type line struct {
 	Through  uint64               // of rowsKind
 	Key      []byte               // of rowKind
 	Value    []byte               // of rowKind
+	Lines    uint64               // of endKind
 }
 
 // lineMembers are the members from which a line is decoded. All others are for its reader.
-var lineMembers = []string{"kind", "index", "epoch", "time", "base64", "through", "bytes", "identity", "key", "value"}
+var lineMembers = []string{"kind", "index", "epoch", "time", "base64", "through", "bytes", "identity", "key", "value", "lines"}
 
 // The places of lineMembers.
 const (
@@ -88,6 +89,7 @@ const (
 	memberIdentity
 	memberKey
 	memberValue
+	memberLines
 	members
 )
 
@@ -148,6 +150,9 @@ func (d *decoder) parts(l *line) (jsonx.Builder, error) {
 		l.Key = bytes.Clone(l.Key) // the value takes its place
 		err = cmp.Or(err, d.base64(memberValue, &l.Value))
 		return appendRow(o, l.Key, l.Value), err
+	case endKind:
+		err := d.number(memberLines, &l.Lines)
+		return appendEnd(o, l.Lines), err
 	}
 	e := &l.Entry
 	err := cmp.Or(d.number(memberIndex, &e.Index), d.number(memberEpoch, &e.Epoch), d.time(&e.Time))

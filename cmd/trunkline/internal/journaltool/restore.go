@@ -40,8 +40,9 @@ func Archive(ctx context.Context, dir, dest string, m Meter) (written uint64, su
 	if err = Outside(dir, dest); err != nil {
 		return 0, sum, err
 	}
+	there := fmt.Errorf("cannot archive journal %s to %s: %w", dir, dest, embedded.ErrThere)
 	if _, err = os.Lstat(dest); err == nil {
-		return 0, sum, fmt.Errorf("cannot archive journal %s to %s: %w", dir, dest, embedded.ErrThere)
+		return 0, sum, there
 	}
 	f, err := os.CreateTemp(filepath.Dir(dest), filepath.Base(dest)+".*.part")
 	if err != nil {
@@ -59,7 +60,9 @@ func Archive(ctx context.Context, dir, dest string, m Meter) (written uint64, su
 	}
 	if err == nil {
 		// A hard link does not replace a file that came meanwhile. Some file systems have none.
-		if err = os.Link(f.Name(), dest); err != nil && !errors.Is(err, os.ErrExist) {
+		if err = os.Link(f.Name(), dest); errors.Is(err, os.ErrExist) {
+			err = there
+		} else if err != nil {
 			err = os.Rename(f.Name(), dest)
 		}
 	}
@@ -106,4 +109,13 @@ func Restore(ctx context.Context, from, dir string, m Meter) (copied uint64, err
 	}
 	err = embedded.Extract(ctx, embedded.Config{Dir: dir}, f, info.Size(), progress)
 	return copied, errors.Join(err, f.Close())
+}
+
+// syncDir has the names in a directory on the disk.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

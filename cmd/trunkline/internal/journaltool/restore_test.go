@@ -53,6 +53,14 @@ func TestHalfAnArchiveIsNoFile(t *testing.T) {
 	if names, _ := os.ReadDir(at); !errors.Is(err, context.Canceled) || len(names) != 0 {
 		t.Errorf("%v, left %v", err, names)
 	}
+	came := filepath.Join(at, "came.tar")
+	_, _, err = Archive(t.Context(), dir, came, comes{came})
+	if b, also := os.ReadFile(came); !errors.Is(err, embedded.ErrThere) || string(b) != "another" || also != nil {
+		t.Errorf("over a file that came meanwhile: %v, %q, %v", err, b, also)
+	}
+	if names, _ := os.ReadDir(at); len(names) != 1 {
+		t.Errorf("left %v", names)
+	}
 	if _, _, err = Archive(t.Context(), dir, filepath.Join(dir, "x.tar"), nothing{}); !errors.Is(err, ErrInside) {
 		t.Errorf("inside: %v", err)
 	}
@@ -61,3 +69,10 @@ func TestHalfAnArchiveIsNoFile(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
+
+// comes is a Meter that makes a file.
+type comes struct{ path string }
+
+func (comes) Begin(string, string, uint64) {}
+
+func (c comes) Set(uint64) { _ = os.WriteFile(c.path, []byte("another"), 0o600) }

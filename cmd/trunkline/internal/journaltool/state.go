@@ -17,12 +17,14 @@ import (
 	"trunkline/engine/store/rows"
 )
 
-// Kinds of lines without an index: what records left that the log does not hold any more.
+// Kinds of lines without an index: what records left that the log does not hold any more, and the
+// end.
 const (
 	snapshotKind = "snapshot"      // its meta
 	partKind     = "snapshot.part" // its content, in order
 	rowsKind     = "rows"          // what the rows of agent threads are
 	rowKind      = "row"           // one of them
+	endKind      = "end"           // the last line, which counts those before it
 )
 
 // partBytes is how much of a snapshot is in one line.
@@ -144,6 +146,10 @@ func appendRows(o jsonx.Builder, identity [16]byte, through uint64) jsonx.Builde
 
 func appendRow(o jsonx.Builder, key, value []byte) jsonx.Builder {
 	return appendBase64(appendBase64(o.Text("kind", rowKind), "key", key), "value", value)
+}
+
+func appendEnd(o jsonx.Builder, lines uint64) jsonx.Builder {
+	return appendUint(o.Text("kind", endKind), "lines", lines)
 }
 
 // decodeBase64 appends what the text of a member stands for.

@@ -46,7 +46,7 @@ var doors = []room{
 	{"engine/exacta/secret", nil, "credentials in text: a leaf"},
 	{"engine/exacta/diff", []string{"engine/exacta/fault", "engine/exacta/relpath"}, "diffs of one file: no disk"},
 	{"engine/exacta", []string{"codec/jsonx", "engine/exacta"}, "projects: pure decisions"},
-	{"handlers/internal", []string{"engine/link", "engine/obs"}, "what servers of HTTP share"},
+	{"handlers/internal", []string{"engine/link", "engine/obs", "engine/stream"}, "HTTP servers use it"},
 	{"handlers/ops", []string{"engine/obs", "handlers/internal"}, "the admin listener: it shows what obs holds"},
 	{"handlers/console", []string{"engine/obs"}, "the web console, over a source"},
 	{"handlers/exchange", []string{"codec/jsonx", "engine/envelope", "engine/link", "engine/obs", "handlers/internal"}, "one envelope in, one out"},

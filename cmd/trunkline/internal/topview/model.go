@@ -135,11 +135,11 @@ func (m *model) key(name string) tea.Cmd {
 	case "g", "home":
 		m.from = 0
 	case "s":
-		all := orders()
+		all := Orders()
 		m.sort(all[(slices.Index(all, m.order)+1)%len(all)])
 	default:
 		if i := strings.Index(sortKeys, name); len(name) == 1 && i >= 0 {
-			m.sort(orders()[i])
+			m.sort(Orders()[i])
 		}
 	}
 	return nil

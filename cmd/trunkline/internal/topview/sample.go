@@ -5,8 +5,8 @@
 //	obs.Overview ─┴─► Between ──► Sample ──► a line of JSON
 //	                                    └──► screen, by bubbletea
 //
-// Rates and means are of the time between two answers of the server; quantiles are those since its
-// start, as the server counts them. Texts of the server are cleaned before a terminal gets them.
+// Rates, means and quantiles are of the time between two answers of the server. Texts of the server
+// are cleaned before a terminal gets them.
 package topview
 
 import (
@@ -59,7 +59,8 @@ type Method struct {
 	Method   string  `json:"method"`
 	Rate     float64 `json:"per_second"`
 	Errors   float64 `json:"errors_per_second"`
-	// Mean is of the interval, 0 without a request. The quantiles are since the start.
+	// Mean and the quantiles are of the interval, 0 without a request. The quantiles of a server
+	// that does not show its buckets are since its start.
 	Mean float64 `json:"mean_seconds"`
 	P50  float64 `json:"p50_seconds"`
 	P99  float64 `json:"p99_seconds"`
@@ -113,10 +114,27 @@ func newMethod(before, after *obs.Latency, secs float64) Method {
 		Protocol: after.Protocol, Method: after.Method, Rate: rate(before.Count, after.Count, secs), Errors: rate(before.Errors, after.Errors, secs),
 		P50: after.P50, P99: after.P99, P999: after.P999, Count: after.Count, Failed: after.Errors,
 	}
+	if len(after.Buckets) > 0 {
+		grown := grown(before.Buckets, after.Buckets)
+		m.P50, m.P99, m.P999 = obs.Quantile(grown, 0.5), obs.Quantile(grown, 0.99), obs.Quantile(grown, 0.999)
+	}
 	if after.Count > before.Count {
 		m.Mean = max(after.SumSeconds-before.SumSeconds, 0) / float64(after.Count-before.Count)
 	}
 	return m
+}
+
+// grown is what came into each bucket.
+func grown(before, after []obs.Bucket) []obs.Bucket {
+	out := slices.Clone(after)
+	for i := range out {
+		b := &out[i]
+		at, found := slices.BinarySearchFunc(before, b.UpTo, func(was obs.Bucket, upTo float64) int { return cmp.Compare(was.UpTo, upTo) })
+		if found {
+			b.Count -= min(before[at].Count, b.Count)
+		}
+	}
+	return out
 }
 
 // rate is how much a counter grew in each second.
@@ -139,16 +157,16 @@ const (
 	ByName   Order = "name"
 )
 
-// orders lists all orders.
-func orders() []Order { return []Order{ByRate, ByErrors, ByMean, ByP99, ByName} }
+// Orders lists all orders.
+func Orders() []Order { return []Order{ByRate, ByErrors, ByMean, ByP99, ByName} }
 
 // ParseOrder reads an order.
 func ParseOrder(text string) (Order, error) {
-	if o := Order(text); slices.Contains(orders(), o) {
+	if o := Order(text); slices.Contains(Orders(), o) {
 		return o, nil
 	}
 	var names []string
-	for _, o := range orders() {
+	for _, o := range Orders() {
 		names = append(names, string(o))
 	}
 	return "", fmt.Errorf("cannot sort by %q: want one of %s", text, strings.Join(names, ", "))

@@ -52,8 +52,38 @@ func TestBetweenStarts(t *testing.T) {
 	}
 }
 
+// TestQuantilesAreOfTheInterval: what was slow before it does not count, nor what came before the
+// server was started anew.
+func TestQuantilesAreOfTheInterval(t *testing.T) {
+	f := func(before, after []obs.Bucket, want float64) {
+		t.Helper()
+		o := [2]*obs.Overview{busy(1), busy(2)}
+		for i, buckets := range [][]obs.Bucket{before, after} {
+			o[i].Latencies[0].Buckets = buckets
+		}
+		if m := Between(o[0], o[1]).Methods[0]; m.P50 != want || m.P999 != want {
+			t.Errorf("%v to %v: %v, want %v", before, after, m, want)
+		}
+	}
+	slow := obs.Bucket{UpTo: 2, Count: 1000}
+	f([]obs.Bucket{slow}, []obs.Bucket{{UpTo: 0.5, Count: 3}, slow}, 0.5)
+	f([]obs.Bucket{{UpTo: 0.5, Count: 1000}}, []obs.Bucket{{UpTo: 0.5, Count: 1000}, {UpTo: 2, Count: 5}}, 2)
+	f([]obs.Bucket{slow}, []obs.Bucket{slow}, 0)
+	f([]obs.Bucket{slow}, []obs.Bucket{{UpTo: 2, Count: 1}}, 0)
+	f(nil, []obs.Bucket{slow}, 2)
+	before, after := busy(100), busy(4)
+	after.At, after.UptimeSeconds = before.At.Add(10e9), 4
+	before.Latencies[0].Buckets, after.Latencies[0].Buckets = []obs.Bucket{slow}, []obs.Bucket{{UpTo: 2, Count: 1}}
+	if m := Between(before, after).Methods[0]; m.P99 != 2 {
+		t.Errorf("after a start: %v", m)
+	}
+	if m := Between(busy(1), busy(2)).Methods[0]; m.P99 != 480e-6 {
+		t.Errorf("without buckets: %v", m)
+	}
+}
+
 func TestOrders(t *testing.T) {
-	for _, o := range orders() {
+	for _, o := range Orders() {
 		if got, err := ParseOrder(string(o)); got != o || err != nil {
 			t.Errorf("%s: %s, %v", o, got, err)
 		}
@@ -61,7 +91,7 @@ func TestOrders(t *testing.T) {
 	if _, err := ParseOrder("size"); err == nil || !strings.Contains(err.Error(), "rate, errors, mean, p99, name") {
 		t.Errorf("%v", err)
 	}
-	if len(sortKeys) != len(orders()) {
+	if len(sortKeys) != len(Orders()) {
 		t.Error("not every order has its key")
 	}
 }

@@ -178,7 +178,7 @@ func (s *screen) keys(width int) []benchview.Line {
 		benchview.Labelled(width, "keys", faint("q quit", "space pause or go on", "h close this help")...),
 		benchview.Labelled(width, "sort", faint("r rate", "e errors", "m mean", "9 p99", "n name", "s next")...),
 		benchview.Labelled(width, "scroll", faint("↑ k", "↓ j", "g first")...),
-		benchview.Labelled(width, "note", faint("rates and means: this interval; p50 to p99.9: since the start")...),
+		benchview.Labelled(width, "note", faint("all but count and errors are of this interval")...),
 	}
 }
 

@@ -1,0 +1,51 @@
+package bus
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Question: what does an event cost when all patterns there may be have to be looked at to their
+// last tokens: none matches, or the later half of each subscription does?
+
+func BenchmarkManyPatterns(b *testing.B) {
+	const streams = 4
+	typ := []byte(strings.Repeat("x.", MaxPatternTokens-1) + "x")
+	f := func(name string, pattern func(i int) string) {
+		b.Run(name, func(b *testing.B) {
+			bus := New(Config{StreamEvents: 1})
+			defer bus.Close()
+			for range streams {
+				var patterns []string
+				for i := range DefaultPatterns / streams {
+					patterns = append(patterns, pattern(i))
+				}
+				if _, err := bus.SubscribePatterns(&port{}, nil, patterns, 0); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				m := bus.NewMessage(1)
+				m.Body = append(m.Body, 'x')
+				bus.Publish(typ, m)
+			}
+		})
+	}
+	miss := func(i int) string { return strings.Repeat("*.", MaxPatternTokens-1) + fmt.Sprint(i) }
+	f("none", miss)
+	f("half", func(i int) string {
+		if i < DefaultPatterns/streams/2 {
+			return miss(i)
+		}
+		tokens := strings.Split(strings.Repeat("*.", MaxPatternTokens-1)+">", ".")
+		tokens[1] = "x" // behind those that do not match
+		for bit := range 8 {
+			if i>>bit&1 == 1 {
+				tokens[2+bit] = "x"
+			}
+		}
+		return strings.Join(tokens, ".")
+	})
+}
