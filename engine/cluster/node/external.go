@@ -161,11 +161,11 @@ func (e *external) check(ctx context.Context) error {
 	if e.system, err = e.cfg.dial("system", e.cfg.System); err != nil {
 		return fmt.Errorf("cannot connect to their system account: %w", err)
 	}
-	seen, err := e.ask(ctx)
+	s, err := e.ask(ctx)
 	if err != nil {
 		return err
 	}
-	return e.accept(seen)
+	return e.accept(s)
 }
 
 // streamServers is what the servers with streams answered.
@@ -251,16 +251,8 @@ func (s *streamServers) seen() (n int) {
 	return n
 }
 
-// accept returns why s is not fit. A minority of the servers may be away.
+// accept returns why the servers that answered are not fit.
 func (e *external) accept(s *streamServers) error {
-	if s.size < e.cfg.Replicas {
-		return fmt.Errorf("%d replicas need as many servers with streams, there are %d", e.cfg.Replicas, s.size)
-	}
-	if seen := s.seen(); seen <= s.size/2 {
-		return fmt.Errorf("%d of %d servers with streams answer, which is no majority", seen, s.size)
-	} else if seen < s.size {
-		e.cfg.Logger.Warn("some servers of the cluster do not answer: cannot see whether they sync each write", "seen", seen, "servers", s.size)
-	}
 	p := s.problem()
 	if p != "" && len(s.lazy) > 0 && len(s.old) == 0 && e.cfg.AcceptLazySync {
 		e.cfg.Logger.Warn(p)
@@ -268,6 +260,17 @@ func (e *external) accept(s *streamServers) error {
 	}
 	if p != "" {
 		return errors.New(p)
+	}
+	return nil
+}
+
+// complete returns which servers are missing. A minority may be away.
+func (s *streamServers) complete(replicas int) error {
+	if s.size < replicas {
+		return fmt.Errorf("%w: %d replicas need as many servers with streams, there are %d", errNotYet, replicas, s.size)
+	}
+	if seen := s.seen(); seen <= s.size/2 {
+		return fmt.Errorf("%w: %d of %d servers with streams answer, which is no majority", errNotYet, seen, s.size)
 	}
 	return nil
 }
@@ -304,8 +307,23 @@ func (e *external) health(ctx context.Context, h *Health) {
 	}
 }
 
-// agree implements membership. Servers of an operator have their own timers.
-func (e *external) agree(context.Context) error { return nil }
+// agree implements membership: servers that come later are looked at as well.
+func (e *external) agree(ctx context.Context) error {
+	if e.system == nil {
+		return nil
+	}
+	s, err := e.ask(ctx)
+	if err == nil {
+		err = s.complete(e.cfg.Replicas)
+	}
+	if err != nil {
+		return err
+	}
+	if seen := s.seen(); seen < s.size {
+		e.cfg.Logger.Warn("some servers of the cluster do not answer: cannot see whether they sync each write", "seen", seen, "servers", s.size)
+	}
+	return e.accept(s)
+}
 
 // stop implements membership.
 func (e *external) stop(context.Context) error {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/url"
 	"strings"
@@ -224,7 +225,6 @@ func TestServersThatAreNotFit(t *testing.T) {
 			}
 		})
 	}
-	f("3 replicas need as many servers with streams, there are 1", 1, nil, nil)
 	f("the largest message of the server", 1, func(_ int, o *server.Options) { o.MaxPayload = minPayload - 1 }, nil)
 	f("they have no streams for this account", 1, func(_ int, o *server.Options) { o.JetStream = false }, nil)
 	f("Authorization Violation", 1, nil, func(c *Servers) { c.Credentials = "app:wrong" })
@@ -232,6 +232,22 @@ func TestServersThatAreNotFit(t *testing.T) {
 	f("no server answers from its system account", 1, nil, func(c *Servers) { c.System = c.Credentials })
 	f("want a credentials file", 1, nil, func(c *Servers) { c.Credentials = "nonsense" })
 	f("a password is not sent", 1, nil, func(c *Servers) { c.URLs = append(c.URLs, "nats://db.example:4222") })
+}
+
+// TestServersThatAreTooFew: more may come, until the wait is over.
+func TestServersThatAreTooFew(t *testing.T) {
+	t.Parallel()
+	f := operate(t, 1, nil)
+	n, err := Connect(t.Context(), f.config(new(logged)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := lacking(t, n, 3*time.Second); !strings.Contains(text, "3 replicas need as many servers with streams, there are 1") {
+		t.Error(text)
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestTheSmallestMessageThatIsEnough(t *testing.T) {
@@ -309,8 +325,15 @@ func TestSummaries(t *testing.T) {
 	}
 	f := func(want string, accept bool, answers ...serverState) {
 		t.Helper()
-		e := &external{cfg: Servers{Replicas: 3, AcceptLazySync: accept, Logger: slog.New(slog.DiscardHandler)}}
-		err := e.accept(summarize(answers))
+		e := &external{cfg: Servers{AcceptLazySync: accept, Logger: slog.New(slog.DiscardHandler)}}
+		s := summarize(answers)
+		err := s.complete(3)
+		if err != nil && !errors.Is(err, errNotYet) {
+			t.Error(err)
+		}
+		if err == nil {
+			err = e.accept(s)
+		}
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -33,15 +33,15 @@ type Node struct {
 type membership interface {
 	// health fills in what is known beside the connection.
 	health(ctx context.Context, h *Health)
-	// agree returns why the nodes that are seen cannot work together, errNotAsked if some have not
-	// answered yet.
+	// agree returns why the nodes that are seen cannot work together, errNotYet if that may
+	// change.
 	agree(ctx context.Context) error
 	// stop ends what the membership started, at the end of ctx without regard to others.
 	stop(ctx context.Context) error
 }
 
-// errNotAsked means that not all nodes that are seen have answered.
-var errNotAsked = errors.New("not all nodes that are seen have answered")
+// errNotYet means that what is missing may come.
+var errNotYet = errors.New("not all are there yet")
 
 // Conn returns the connection to the cluster: its streams and its bus. It lives until Close, and
 // connects again by itself, but sends nothing again: publishers to streams do not either
@@ -54,18 +54,23 @@ func (n *Node) Conn() *nats.Conn { return n.conn }
 func (n *Node) AwaitQuorum(ctx context.Context) error {
 	tick := time.NewTicker(pollWhileJoins)
 	defer tick.Stop()
+	var wait string // what the nodes that answered lack
 	for {
 		h := n.Health(ctx)
 		if h.Quorum && h.Current {
 			err := n.server.agree(ctx)
-			if !errors.Is(err, errNotAsked) {
+			switch {
+			case errors.Is(err, errNotYet):
+				wait = err.Error()
+			case err == nil || ctx.Err() == nil:
 				return err
 			}
-			h.Problem = err.Error()
+		} else if ctx.Err() == nil || wait == "" { // else what was asked is cut short
+			wait = h.lack()
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("cannot join cluster %q: %s: %w", h.Cluster, h.lack(), ctx.Err())
+			return fmt.Errorf("cannot join cluster %q: %s: %w", h.Cluster, wait, ctx.Err())
 		case <-tick.C:
 		}
 	}

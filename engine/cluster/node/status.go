@@ -208,7 +208,7 @@ func (e *embedded) agree(ctx context.Context) error {
 		return err
 	}
 	if len(servers) < expect {
-		return errNotAsked
+		return fmt.Errorf("%w: %d of %d nodes that are seen have answered", errNotYet, len(servers), expect)
 	}
 	return nil
 }

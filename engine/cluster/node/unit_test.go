@@ -348,8 +348,8 @@ func FuzzAnswersOfServers(f *testing.F) {
 			return
 		}
 		s := summarize([]serverState{a, a})
-		e := &external{cfg: Servers{Replicas: 1, Logger: slog.New(slog.DiscardHandler)}}
-		if js := a.Data.JetStream.Config; e.accept(s) == nil && (js == nil || !js.SyncAlways) {
+		e := &external{cfg: Servers{Logger: slog.New(slog.DiscardHandler)}}
+		if js := a.Data.JetStream.Config; s.complete(1) == nil && e.accept(s) == nil && (js == nil || !js.SyncAlways) {
 			t.Errorf("%s was accepted", text)
 		}
 	})

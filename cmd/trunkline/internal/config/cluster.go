@@ -186,7 +186,7 @@ func (l *Cluster) checkAddrs() problems {
 		if err := isAddress(addr); err != nil {
 			add("cannot use %s = %q: %v", key, addr, err)
 		} else if loop, _ := isLoopback(addr); !loop && l.SecretFile == "" {
-			if missing := l.access().missingTLS(); len(missing) > 0 {
+			if missing := l.Access().missingTLS(); len(missing) > 0 {
 				add("cannot use %s = %q: an address beyond loopback needs %s, or TLS: %s", key, addr, keySecret, notSet(missing))
 			}
 		}
@@ -204,7 +204,7 @@ func (l *Cluster) checkAddrs() problems {
 }
 
 func (l *Cluster) checkEmbedded() problems {
-	p := l.access().checkTLS()
+	p := l.Access().checkTLS()
 	add := func(format string, args ...any) { p = append(p, fmt.Sprintf(format, args...)) }
 	if l.SecretFile != "" && l.hasTLS() {
 		add("cannot use %s and cluster.tls_cert_file together: nodes know each other by one of them", keySecret)
@@ -228,9 +228,13 @@ func (l *Cluster) checkEmbedded() problems {
 
 func (l *Cluster) hasTLS() bool { return l.TLSCertFile != "" && l.TLSKeyFile != "" }
 
-// access returns the settings of TLS in the form of other sections.
-func (l *Cluster) access() *Access {
-	return &Access{Section: "cluster", TLSCertFile: l.TLSCertFile, TLSKeyFile: l.TLSKeyFile, TLSClientCAFile: l.TLSCAFile, ca: "tls_ca_file"}
+// Access returns the settings of TLS in the form of other sections, with the address of a node.
+func (l *Cluster) Access() *Access {
+	a := &Access{Section: "cluster", TLSCertFile: l.TLSCertFile, TLSKeyFile: l.TLSKeyFile, TLSClientCAFile: l.TLSCAFile, ca: "tls_ca_file"}
+	if l.Mode == ClusterEmbedded {
+		a.ListenAddr = []string{l.ListenAddr}
+	}
+	return a
 }
 
 // routes parses cluster.routes.
@@ -324,7 +328,7 @@ func (c *Config) ClusterNode() (n node.Config, err error) {
 	if n.Secret, err = secretIn(keySecret, l.SecretFile, minSecret); err != nil {
 		return n, err
 	}
-	if n.TLS, err = l.access().TLS(); err == nil && n.TLS != nil {
+	if n.TLS, err = l.Access().TLS(); err == nil && n.TLS != nil {
 		n.TLS.RootCAs = n.TLS.ClientCAs
 	}
 	return n, err
@@ -344,7 +348,7 @@ func (c *Config) ClusterPeers() (*tls.Config, error) {
 	if !l.hasTLS() || l.TLSCAFile == "" {
 		return nil, nil
 	}
-	t, err := l.access().TLS()
+	t, err := l.Access().TLS()
 	if err == nil {
 		t.RootCAs = t.ClientCAs
 	}
@@ -370,14 +374,14 @@ func (c *Config) ClusterServers(log *slog.Logger) (s node.Servers, err error) {
 	}
 	s.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	if l.TLSCAFile != "" {
-		if s.TLS.RootCAs, err = l.access().authorities(); err != nil {
+		if s.TLS.RootCAs, err = l.Access().authorities(); err != nil {
 			return s, err
 		}
 	}
 	if l.hasTLS() {
-		pair, err := tls.LoadX509KeyPair(l.TLSCertFile, l.TLSKeyFile)
+		pair, err := l.Access().KeyPair()
 		if err != nil {
-			return s, fmt.Errorf("cannot load cluster.tls_cert_file %s with cluster.tls_key_file %s: %w", l.TLSCertFile, l.TLSKeyFile, err)
+			return s, err
 		}
 		s.TLS.Certificates = []tls.Certificate{pair}
 	}

@@ -128,13 +128,13 @@ func (a *Access) hasTLS() bool { return a.TLSCertFile != "" && a.TLSKeyFile != "
 // missingTLS lists the settings that a listener beyond loopback needs and does not have.
 func (a *Access) missingTLS() []string {
 	var m []string
-	for _, s := range []struct{ name, v string }{
-		{"tls_cert_file", a.TLSCertFile},
-		{"tls_key_file", a.TLSKeyFile},
-		{a.caName(), a.TLSClientCAFile},
+	for _, s := range []struct{ key, v string }{
+		{a.Key("tls_cert_file"), a.TLSCertFile},
+		{a.Key("tls_key_file"), a.TLSKeyFile},
+		{a.CAKey(), a.TLSClientCAFile},
 	} {
 		if s.v == "" {
-			m = append(m, a.Key(s.name))
+			m = append(m, s.key)
 		}
 	}
 	return m
@@ -167,7 +167,7 @@ func (a *Access) checkTLS() problems {
 	case a.TLSCertFile == "" && a.TLSKeyFile != "":
 		return problems{"cannot use " + key + ": " + notSet([]string{cert})}
 	case a.TLSClientCAFile != "" && !a.hasTLS():
-		return problems{"cannot use " + a.Key(a.caName()) + ": " + notSet([]string{cert, key})}
+		return problems{"cannot use " + a.CAKey() + ": " + notSet([]string{cert, key})}
 	}
 	return nil
 }
@@ -202,17 +202,18 @@ func (a *Access) TLS() (*tls.Config, error) {
 	return c, nil
 }
 
-func (a *Access) caName() string { return cmp.Or(a.ca, "tls_client_ca_file") }
+// CAKey returns the whole name of the setting with the authorities.
+func (a *Access) CAKey() string { return a.Key(cmp.Or(a.ca, "tls_client_ca_file")) }
 
 // authorities reads tls_client_ca_file.
 func (a *Access) authorities() (*x509.CertPool, error) {
 	pem, err := os.ReadFile(a.TLSClientCAFile)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", a.Key(a.caName()), err)
+		return nil, fmt.Errorf("cannot read %s: %w", a.CAKey(), err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("cannot use %s %s: no certificate in it", a.Key(a.caName()), a.TLSClientCAFile)
+		return nil, fmt.Errorf("cannot use %s %s: no certificate in it", a.CAKey(), a.TLSClientCAFile)
 	}
 	return pool, nil
 }

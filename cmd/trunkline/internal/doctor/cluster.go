@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"log/slog"
+	"os"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
@@ -14,8 +15,8 @@ const clusterWithin = 5 * time.Second
 
 const keyCluster = "cluster.mode"
 
-// clusterNodes asks the other nodes of a cluster who they are, or the NATS servers whether the
-// journal can stand on them.
+// clusterNodes looks at the files of a node and asks the others who they are, or the NATS servers
+// whether the journal can stand on them.
 func clusterNodes(ctx context.Context, s *subject) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, clusterWithin)
 	defer cancel()
@@ -35,9 +36,13 @@ func (s *subject) routes(ctx context.Context) (found []Finding) {
 	if err != nil {
 		return []Finding{fail("cluster", unread, "%v", err)}
 	}
+	found = append(found, clusterDirectory(cfg.Dir))
+	if s.offline {
+		return found
+	}
 	answers, err := node.Probe(ctx, cfg)
 	if err != nil {
-		return []Finding{fail(subject, unread, "%v", err)}
+		return append(found, fail(subject, unread, "%v", err))
 	}
 	for _, a := range answers {
 		switch {
@@ -55,11 +60,30 @@ func (s *subject) routes(ctx context.Context) (found []Finding) {
 	return found
 }
 
+// clusterDirectory tries whether a node can make files where it keeps its copy of the journal.
+func clusterDirectory(name string) Finding {
+	const key = "cluster.dir"
+	dir, err := nearestDir(name)
+	if err == nil {
+		var f *os.File
+		if f, err = tempFile(dir); err == nil {
+			err = f.Close()
+		}
+	}
+	if err != nil {
+		return fail(key, "name a directory in which the user of the server can make files", "%v", err)
+	}
+	return ok(key, "a file could be made and removed in %s", dir)
+}
+
 func (s *subject) natsServers(ctx context.Context) []Finding {
 	const subject = "cluster.nats_url"
 	cfg, err := s.cfg.ClusterServers(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return []Finding{fail("cluster", "name files that this user can read", "%v", err)}
+	}
+	if s.offline {
+		return []Finding{skip(subject, "the files of credentials and certificates can be read; no server is asked")}
 	}
 	n, err := node.Connect(ctx, cfg)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // node answers as the server of a node does, at an address of its own.
@@ -77,4 +78,29 @@ func TestNATSServersOfACluster(t *testing.T) {
 			t.Errorf("a secret is in %+v", f)
 		}
 	}
+}
+
+// TestNamedOfACluster: config check reads files and asks no other node.
+func TestNamedOfACluster(t *testing.T) {
+	r := newRig(t)
+	own, b := closedAddress(t), r.node(`INFO {"server_name":"x","cluster":"other"}`)
+	dir := t.TempDir()
+	args := []string{"--set", "cluster.mode=embedded", "--set", "cluster.name=prod", "--set", "cluster.node=a", "--set", "store.mode=always",
+		"--set", "store.dir=" + dir, "--set", "cluster.listen_addr=" + own, "--set", "cluster.routes=a=" + own + ",b=" + b + ",c=127.0.0.1:9"}
+	got := named(t, args...)
+	if !got.OK {
+		t.Errorf("%+v", got)
+	}
+	r.want(got, "cluster", "cluster.dir", OK, "could be made")
+	r.want(got, "listeners", "cluster.listen_addr", OK, "is free")
+	file := write(t, filepath.Join(dir, "file"), "x")
+	r.want(named(t, append(args, "--set", "cluster.dir="+file+"/below")...), "cluster", "cluster.dir", Failed, "not a directory")
+	cert, key := certificate(t, time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour), nil, loopback)
+	got = named(t, append(args, "--set", "cluster.tls_cert_file="+cert, "--set", "cluster.tls_key_file="+key, "--set", "cluster.tls_ca_file="+cert)...)
+	r.want(got, "tls.expiry", "cluster.tls_cert_file", Failed, "expired at")
+	r.want(got, "tls.clients", "cluster.tls_ca_file", Failed, "expired at")
+	args = []string{"--set", "cluster.mode=nats", "--set", "cluster.name=prod", "--set", "cluster.node=a", "--set", "store.mode=always",
+		"--set", "store.dir=" + dir, "--set", "cluster.nats_url=nats://" + b, "--set", "cluster.nats_system_creds_file=" + file}
+	r.want(named(t, args...), "cluster", "cluster.nats_url", Skipped, "no server is asked")
+	r.want(named(t, append(args, "--set", "cluster.nats_creds_file="+file+"x")...), "cluster", "cluster", Failed, "cannot read cluster.nats_creds_file")
 }

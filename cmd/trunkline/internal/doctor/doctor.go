@@ -95,7 +95,7 @@ func checks() []check {
 		{"threads.keys", true, threadKeys},
 		{"exacta.secrets", true, projectSecrets},
 		{"console.tokens", true, consoleTokens},
-		{"cluster", false, clusterNodes},
+		{"cluster", true, clusterNodes},
 		{"cgroup.cpu", false, cgroupCPU},
 		{"cgroup.memory", false, cgroupMemory},
 		{"memory.huge_pages", false, hugePages},

@@ -109,6 +109,9 @@ func listeners(ctx context.Context, s *subject) []Finding {
 	if c.Threads.KeySources() > 0 || c.Dev() {
 		lists = append(lists, &c.Threads.Access, c.Threads.Lines())
 	}
+	if c.Cluster.On() {
+		lists = append(lists, c.Cluster.Access())
+	}
 	var found []Finding
 	for _, a := range lists {
 		for _, addr := range a.ListenAddr {

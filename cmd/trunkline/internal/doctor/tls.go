@@ -43,6 +43,9 @@ func (s *subject) sections() (list []secured) {
 	add(&c.Toolhost.Access)
 	add(&c.Threads.Access, c.Threads.Lines())
 	add(&c.Exacta.Access, c.Exacta.WS())
+	if c.Cluster.On() {
+		add(c.Cluster.Access())
+	}
 	return list
 }
 
@@ -169,7 +172,7 @@ func tlsNames(a secured, _ time.Time) []Finding {
 
 // tlsClients looks at the authorities of the certificates of clients.
 func tlsClients(a secured, now time.Time) []Finding {
-	key := a.Key("tls_client_ca_file")
+	key := a.CAKey()
 	if a.TLSClientCAFile == "" {
 		return []Finding{skip(key, "no certificate is asked of clients")}
 	}
