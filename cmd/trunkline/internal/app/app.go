@@ -128,7 +128,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 			s.log.Info("stopped before the store was read")
 			return nil
 		}
-		return err
+		return outrun(err)
 	}
 	if o.Recovered != nil {
 		o.Recovered()

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -82,6 +83,14 @@ func (c *cluster) openLog(ctx context.Context) (log *natslog.Log, err error) {
 			return log, err
 		}
 	}
+}
+
+// outrun makes a loss of ownership of a claim that failed because another node was faster.
+func outrun(err error) error {
+	if errors.Is(err, replicated.ErrNotOwner) {
+		return fmt.Errorf("%w: %w", ErrOwnershipLost, err)
+	}
+	return err
 }
 
 // answerWithin is how long the stream may take to answer, so that an answer that is late is asked
