@@ -135,10 +135,14 @@ func (s *Server) greet(nc net.Conn) {
 
 // refuse ends a connection that did not come to be one.
 func (s *Server) refuse(c, nc net.Conn, why error) {
+	level := slog.LevelWarn
 	if r := Refusal(0); errors.As(why, &r) {
 		_, _ = c.Write([]byte{byte(r)})
+		if r == NotOwner {
+			level = slog.LevelDebug // each takeover has them: for a moment others ask the former owner
+		}
 	}
-	s.cfg.Logger.Warn("refusing the connection of another node", "peer", nc.RemoteAddr().String(), "err", why)
+	s.cfg.Logger.Log(s.ctx, level, "refusing the connection of another node", "peer", nc.RemoteAddr().String(), "err", why)
 	_ = c.Close()
 }
 

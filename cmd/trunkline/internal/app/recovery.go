@@ -154,10 +154,10 @@ func (s *storage) interrupt(done <-chan error, cause error) error {
 		s.logger.Warn("the store does not answer; stopping without waiting for it", "dir", s.cfg.Dir, "secs", s.patience.Seconds())
 	}
 	s.progress.end()
-	if err != nil && !errors.Is(err, errInterrupted) {
-		return err
+	if err == nil || errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) { // the latter by the cluster
+		return cause
 	}
-	return cause
+	return err
 }
 
 // extendBy is the time that the supervisor of the process is asked for whenever a recovery has gone

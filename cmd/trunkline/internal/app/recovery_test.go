@@ -326,6 +326,7 @@ func TestInterruptKeepsDamage(t *testing.T) {
 	}
 	f(nil, cause)
 	f(fmt.Errorf("cannot read: %w", errInterrupted), cause)
+	f(fmt.Errorf("cannot follow: %w", context.Canceled), cause)
 	f(damage, damage)
 }
 

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ops"
+)
+
+const (
+	// clusterPatience is how long a cluster may take for anything on a machine that is busy.
+	clusterPatience = 2 * time.Minute
+	// answerPatience is how long a client waits for one answer before it connects again.
+	answerPatience = 5 * time.Second
+	// clusterTail is how much of the output of a node a failure shows.
+	clusterTail = 6 << 10
+)
+
+// clusterRig is three nodes, each a process.
+type clusterRig struct {
+	t     *testing.T
+	nodes []*clusterNode
+	web   http.Client
+}
+
+// clusterNode is one of them. Its addresses and its directory outlive its processes.
+type clusterNode struct {
+	rig                 *clusterRig
+	id, dir             string
+	kernel, admin, peer string
+	listen              string
+	routes              string
+	out                 *lines
+	cmd                 *exec.Cmd
+	ended               chan struct{}
+}
+
+// newClusterRig starts a cluster and waits until each node serves.
+func newClusterRig(t *testing.T) *clusterRig {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("three processes elect, die and recover")
+	}
+	r := &clusterRig{t: t, web: http.Client{Timeout: answerPatience}}
+	free := reservePorts(t, 12)
+	var routes []string
+	for i, id := range []string{"n1", "n2", "n3"} {
+		p := free[4*i:]
+		r.nodes = append(r.nodes, &clusterNode{rig: r, id: id, dir: t.TempDir(), kernel: p[0], admin: p[1], peer: p[2], listen: p[3], out: newLines()})
+		routes = append(routes, id+"="+p[3])
+	}
+	t.Cleanup(func() {
+		for _, n := range r.nodes {
+			n.kill()
+			if text := n.out.String(); t.Failed() {
+				t.Logf("node %s:\n%s", n.id, text[max(0, len(text)-clusterTail):])
+			}
+		}
+		r.web.CloseIdleConnections()
+	})
+	for _, n := range r.nodes {
+		n.routes = strings.Join(routes, ",")
+		n.start()
+	}
+	r.ready(r.nodes...)
+	return r
+}
+
+// reservePorts returns addresses of loopback for servers that ask for just these, until the test
+// ends: a socket that is bound and does not listen keeps the port from all that ask for any.
+func reservePorts(t *testing.T, count int) (addrs []string) {
+	t.Helper()
+	for range count {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			t.Cleanup(func() { _ = unix.Close(fd) })
+			err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := unix.Getsockname(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addrs = append(addrs, fmt.Sprintf("127.0.0.1:%d", at.(*unix.SockaddrInet4).Port))
+	}
+	return addrs
+}
+
+// start starts the process of a node, which the system ends with this one.
+func (n *clusterNode) start() {
+	n.rig.t.Helper()
+	n.cmd = program("serve", "--listen", n.kernel, "--http-listen=", "--admin-listen", n.admin, "--log-format=text", "--set", "store.dir="+n.dir,
+		"--set", "cluster.mode=embedded", "--set", "cluster.name=demo", "--set", "cluster.node="+n.id, "--set", "cluster.listen_addr="+n.listen,
+		"--set", "cluster.peer_addr="+n.peer, "--set", "cluster.routes="+n.routes, "--set", "cluster.election_timeout_ms=500", "--set", "cluster.lease_ms=1000")
+	n.cmd.Stdout, n.cmd.Stderr = n.out, n.out
+	n.ended = startTied(n.rig.t, n.cmd)
+}
+
+// startTied starts a process that the system ends with this one. What it returns is closed when the
+// process has ended.
+func startTied(t *testing.T, cmd *exec.Cmd) (ended chan struct{}) {
+	t.Helper()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	ended = make(chan struct{})
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // the system watches the thread that starts the process
+		defer runtime.UnlockOSThread()
+		defer close(ended)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	return ended
+}
+
+// signal sends one to the process of a node.
+func (n *clusterNode) signal(s syscall.Signal) {
+	n.rig.t.Helper()
+	if err := n.cmd.Process.Signal(s); err != nil {
+		n.rig.t.Errorf("node %s, %v: %v", n.id, s, err)
+	}
+}
+
+// kill ends the process of a node with SIGKILL, and waits for its end.
+func (n *clusterNode) kill() {
+	if n.ended != nil {
+		_ = n.cmd.Process.Kill()
+		<-n.ended
+	}
+}
+
+// terminate ends the process of a node in order.
+func (n *clusterNode) terminate() {
+	n.rig.t.Helper()
+	n.signal(syscall.SIGTERM)
+	<-n.ended
+	if code := n.cmd.ProcessState.ExitCode(); code != 0 {
+		n.rig.t.Errorf("node %s has exit code %d after SIGTERM", n.id, code)
+	}
+}
+
+// pause stops the process of a node until SIGCONT.
+func (n *clusterNode) pause() {
+	n.signal(syscall.SIGSTOP)
+	n.rig.until("the process is stopped", func() bool {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.cmd.Process.Pid))
+		_, state, _ := strings.Cut(string(text), ") ")
+		return err == nil && strings.HasPrefix(state, "T")
+	})
+}
+
+// get asks the admin endpoint of a node.
+func (n *clusterNode) get(path string, into any) int {
+	resp, err := n.rig.web.Get("http://" + n.admin + path)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	if into != nil && json.NewDecoder(resp.Body).Decode(into) != nil {
+		return 0
+	}
+	return resp.StatusCode
+}
+
+func (n *clusterNode) isReady() bool { return n.get("/readyz", nil) == http.StatusOK }
+
+func (n *clusterNode) role() string {
+	var c ops.Cluster
+	n.get("/cluster", &c)
+	return c.Role
+}
+
+// ready waits until nodes serve.
+func (r *clusterRig) ready(nodes ...*clusterNode) {
+	r.t.Helper()
+	for _, n := range nodes {
+		r.until("node "+n.id+" is ready", func() bool {
+			select {
+			case <-n.ended:
+				r.t.Fatalf("node %s has ended: %v", n.id, n.cmd.ProcessState)
+			default:
+			}
+			return n.isReady()
+		})
+	}
+}
+
+// owner waits until one of the nodes owns the journal, and returns it.
+func (r *clusterRig) owner(among ...*clusterNode) (owner *clusterNode) {
+	r.t.Helper()
+	r.until("a node owns the journal", func() bool {
+		i := slices.IndexFunc(among, func(n *clusterNode) bool { return n.role() == "owner" })
+		if i >= 0 {
+			owner = among[i]
+		}
+		return i >= 0
+	})
+	return owner
+}
+
+// but returns the nodes without some.
+func (r *clusterRig) but(without ...*clusterNode) []*clusterNode {
+	return slices.DeleteFunc(slices.Clone(r.nodes), func(n *clusterNode) bool { return slices.Contains(without, n) })
+}
+
+// until waits for a state.
+func (r *clusterRig) until(what string, is func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(clusterPatience); !is(); time.Sleep(20 * time.Millisecond) {
+		if r.t.Failed() || time.Now().After(end) {
+			r.t.Fatal("still not: " + what)
+		}
+	}
+}
+
+// clusterClient is a client of one node that connects again when its connection ends.
+type clusterClient struct {
+	node *clusterNode
+	conn *client.Conn
+	wait time.Duration // for an answer, if not answerPatience
+}
+
+// do makes one request. sent is false if the server has not had it; with an error and true, it may
+// have taken effect.
+func (c *clusterClient) do(request func(context.Context, *client.Conn) error) (sent bool, err error) {
+	ctx, cancel := context.WithTimeout(c.node.rig.t.Context(), cmp.Or(c.wait, answerPatience))
+	defer cancel()
+	if c.conn == nil || c.conn.Err() != nil {
+		c.close()
+		if c.conn, err = client.Dial(ctx, c.node.kernel); err != nil {
+			c.conn = nil
+			return false, err
+		}
+	}
+	if err = request(ctx, c.conn); err != nil {
+		var said *client.Error
+		if !errors.As(err, &said) {
+			c.close() // nothing is known of what it still answers
+		}
+	}
+	return true, err
+}
+
+func (c *clusterClient) close() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
+	}
+}
+
+// surely repeats a request until it is answered.
+func (c *clusterClient) surely(what string, request func(context.Context, *client.Conn) error) {
+	t := c.node.rig.t
+	t.Helper()
+	c.node.rig.until(what+" at node "+c.node.id, func() bool {
+		_, err := c.do(request)
+		return err == nil
+	})
+}
+
+// clusterLoad is clients of all nodes at work, until stop.
+type clusterLoad struct {
+	rig   *clusterRig
+	acked atomic.Int64
+	stop  context.CancelFunc
+	wg    sync.WaitGroup
+}
+
+// newClusterLoad starts clients, perNode at each node. step makes requests of one, and returns how
+// many were acknowledged.
+func newClusterLoad(r *clusterRig, perNode int, step func(c *clusterClient, worker int) (acked int)) *clusterLoad {
+	l := &clusterLoad{rig: r}
+	ctx, cancel := context.WithCancel(r.t.Context())
+	l.stop = cancel
+	for w := range perNode * len(r.nodes) {
+		l.wg.Go(func() {
+			c := &clusterClient{node: r.nodes[w%len(r.nodes)]}
+			defer c.close()
+			for ctx.Err() == nil {
+				n := step(c, w)
+				l.acked.Add(int64(n))
+				pause := 5 * time.Millisecond
+				if n == 0 {
+					pause = 50 * time.Millisecond // the cluster has other work to do
+				}
+				select {
+				case <-time.After(pause):
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	return l
+}
+
+// more waits until further requests are acknowledged.
+func (l *clusterLoad) more(n int64) {
+	l.rig.t.Helper()
+	want := l.acked.Load() + n
+	l.rig.until(fmt.Sprintf("%d more requests are acknowledged", n), func() bool { return l.acked.Load() >= want })
+}
+
+// end ends the clients. Each waits for its last answer, so that nothing is under way afterwards.
+func (l *clusterLoad) end() {
+	l.stop()
+	l.wg.Wait()
+}
