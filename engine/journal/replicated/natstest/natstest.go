@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ const nodes = 3
 
 // New starts a cluster and waits until it can make streams.
 func New(t testing.TB) *Cluster {
-	c := &Cluster{t: t}
+	c, dir := &Cluster{t: t}, t.TempDir() // before Cleanup: it is removed after the servers have stopped
 	t.Cleanup(c.stop)
 	var routes []*url.URL
 	var held []net.Listener
@@ -51,7 +52,7 @@ func New(t testing.TB) *Cluster {
 		_ = l.Close()
 		c.options = append(c.options, &server.Options{
 			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
-			JetStream: true, StoreDir: t.TempDir(), SyncAlways: true, MaxPayload: MaxPayload,
+			JetStream: true, StoreDir: filepath.Join(dir, strconv.Itoa(i)), SyncAlways: true, MaxPayload: MaxPayload,
 			NoSigs: true, NoLog: true, DisableJetStreamBanner: true,
 			Cluster: server.ClusterOpts{Name: "journal", Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, NoAdvertise: true, PoolSize: 1},
 			Routes:  routes,
