@@ -166,7 +166,7 @@ func TestClusterOwnerDies(t *testing.T) {
 	})
 	defer load.end()
 	load.more(100)
-	for range rounds.Of(1, 1) {
+	for range rounds.Few(1, 1) {
 		for _, kill := range []func() []*clusterNode{
 			func() []*clusterNode { return []*clusterNode{r.owner(r.nodes...)} },
 			func() []*clusterNode { return r.but(r.owner(r.nodes...))[:1] },

@@ -93,7 +93,7 @@ func TestClusterLinearizable(t *testing.T) {
 		return 0
 	})
 	defer load.end()
-	for range rounds.Of(1, 1) {
+	for range rounds.Few(1, 1) {
 		load.more(100)
 		killed := r.owner(r.nodes...)
 		killed.kill()

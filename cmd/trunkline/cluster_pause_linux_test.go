@@ -29,7 +29,7 @@ func (c *countedConn) Write(p []byte) (int, error) {
 // when it goes on. None of its answers shows the state that was before the next owner's changes.
 func TestClusterPausedOwner(t *testing.T) {
 	r := newClusterRig(t)
-	for round := range rounds.Of(1, 1) {
+	for round := range rounds.Few(1, 1) {
 		pid, queued := fmt.Sprint("p", round), fmt.Sprint("q", round)
 		old := r.owner(r.nodes...)
 		c := &clusterClient{node: old}

@@ -20,6 +20,14 @@ func Of(short, usual int) int {
 	return usual * factor()
 }
 
+// Few is Of for a test whose rounds take seconds: the long form has twice the usual amount.
+func Few(short, usual int) int {
+	if Long() {
+		return 2 * usual
+	}
+	return Of(short, usual)
+}
+
 // Step returns the distance between the cases that a test tries of a long row of them: short under
 // -short, else usual divided by the factor of Variable, and no less than 1.
 func Step(short, usual int) int {

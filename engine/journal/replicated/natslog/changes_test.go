@@ -82,7 +82,7 @@ func TestChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	l := &ledger{acked: make(map[journal.Index]string)}
 	var writers sync.WaitGroup
-	for round := range rounds.Of(4, 12) {
+	for round := range rounds.Few(4, 12) {
 		log := c.Open(conns[round%3], "changes", 2*time.Second)
 		j, state := takeOver(t, c, func() (*journal.Log, map[journal.Index]string, error) { return claim(t, log, 5*time.Second) })
 		l.check(t, state)

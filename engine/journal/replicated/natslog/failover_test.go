@@ -23,7 +23,7 @@ func TestFenceOnCluster(t *testing.T) {
 	defer a.Close()
 	defer b.Close()
 	la, lb := c.Open(a, "fence", natstest.Patient), c.Open(b, "fence", natstest.Patient)
-	for round := range rounds.Of(1, 5) {
+	for round := range rounds.Few(1, 5) {
 		old, _, err := claim(t, la, patient)
 		must(t, err)
 		acked := make(map[journal.Index]string)

@@ -141,7 +141,7 @@ func TestKillNine(t *testing.T) {
 	all, nc := processes(t)
 	l := &ledger{acked: make(map[journal.Index]string)}
 	rng := rand.New(rand.NewPCG(5, 6))
-	for round := range rounds.Of(1, 1) {
+	for round := range rounds.Few(1, 1) {
 		j := own(t, nc, l)
 		done := make(chan struct{})
 		var writers sync.WaitGroup
