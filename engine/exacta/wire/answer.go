@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"strings"
 
 	"trunkline/codec/jsonx"
@@ -111,7 +112,11 @@ func appendProblem(dst []byte, p jsonx.Problem) []byte {
 // appendInside appends the text of a peer inside of a string.
 func appendInside(dst, text []byte) []byte {
 	end := len(dst)
-	dst = AppendText(dst, string(text))
+	if bytes.Contains(text, []byte("\u2028")) || bytes.Contains(text, []byte("\u2029")) {
+		dst = AppendText(dst, string(text))
+	} else {
+		dst = jsonx.AppendString(dst, text) // as AppendText does, without a copy
+	}
 	return append(dst[:end], dst[end+1:len(dst)-1]...)
 }
 
