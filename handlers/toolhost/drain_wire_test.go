@@ -73,7 +73,11 @@ func TestNoReplyIsLostByADrain(t *testing.T) {
 			}
 			_, _ = io.WriteString(c, noop)
 			got, err := io.ReadAll(c)
-			if n := bytes.Count(got, []byte(`"ok":true`)); n != lines || err != nil {
+			most := lines
+			if ending == "" { // the connection may come to its order behind the last line
+				most++
+			}
+			if n := bytes.Count(got, []byte(`"ok":true`)); n < lines || n > most || err != nil {
 				t.Errorf("%d of %d replies, %v", n, lines, err)
 			}
 			<-ended
