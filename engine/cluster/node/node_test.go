@@ -171,7 +171,7 @@ func TestStrangersStayOut(t *testing.T) {
 	t.Parallel()
 	const other = "another secret of its own, and longer"
 	if testing.Short() {
-		t.Skip("five clusters")
+		t.Skip("it starts five clusters")
 	}
 	authority, stranger := newAuthority(t), newAuthority(t)
 	secured := func(c *Config) {

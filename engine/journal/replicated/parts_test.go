@@ -69,8 +69,8 @@ func TestParts(t *testing.T) {
 // replay and for a standby.
 func TestPartsInJournal(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		m := members(t, 3)
-		a, b, c := m[0], m[1], m[2]
+		m := members(t, 4)
+		a, b, c, d := m[0], m[1], m[2], m[3]
 		a.log.SetMaxData(300)
 		a.die()
 		must(t, errors.Join(a.claim(), c.open()))
@@ -83,6 +83,18 @@ func TestPartsInJournal(t *testing.T) {
 		must(t, f.stop())
 		if fmt.Sprint(b.state) != fmt.Sprint(a.state) || fmt.Sprint(f.state) != fmt.Sprint(a.state) {
 			t.Errorf("replayed %d and followed %d records of %d, or others", len(b.state), len(f.state), len(a.state))
+		}
+		must(t, d.open())
+		log, err := journal.Open(followed{d.store}, journal.Config{Mode: journal.Always})
+		must(t, err)
+		defer log.Close()
+		tailed := map[journal.Index]string{}
+		must(t, log.Replay(0, func(i journal.Index, rec []byte) error {
+			tailed[i] = string(rec)
+			return nil
+		}))
+		if fmt.Sprint(tailed) != fmt.Sprint(a.state) {
+			t.Errorf("a log that is followed has %d records of %d, or others", len(tailed), len(a.state))
 		}
 	})
 }

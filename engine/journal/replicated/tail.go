@@ -43,8 +43,9 @@ type tailing struct {
 	ctx    context.Context
 	from   journal.Index
 	cuts   []cut
-	begin  uint64        // the sequence that it began at
-	next   uint64        // the next sequence, 0 before it is known
+	begin  uint64 // the sequence that it began at
+	next   uint64 // the next sequence, 0 before it is known
+	whole  joiner
 	last   journal.Index // first index of the last block that f got
 	heard  func()
 	f      func(first journal.Index, block []byte) error
@@ -102,11 +103,18 @@ func (t *tailing) take(m *Message) error {
 		if err := t.s.followControl(m, t.last); err != nil {
 			return err
 		}
-	case m.Kind == KindBlock && !hidden(t.cuts, m):
+	case carries(m) && !hidden(t.cuts, m):
+		block, err := t.whole.next(m)
+		if err != nil {
+			return err
+		}
+		if block == nil { // more parts come
+			break
+		}
 		if t.last == 0 && t.begin > 1 && m.First > t.from {
 			return fmt.Errorf("%w: the log begins at index %d", ErrRebuild, m.First)
 		}
-		if t.failed = t.f(m.First, m.Data); t.failed != nil {
+		if t.failed = t.f(m.First, block); t.failed != nil {
 			return t.failed
 		}
 		t.last = m.First
