@@ -10,6 +10,7 @@
 //	GET  /console/connections    open ones; /console/connection?id= is one of them
 //	GET  /console/slowlog, /console/store, /console/settings, /console/help
 //	POST /console/process/terminate, /console/connection/drop, /console/project/cancel
+//	POST /console/cluster/move, and drain, resume and rebalance there
 //	POST /console/login, /console/logout
 //
 // A page with the suffix .json (/console/overview.json for the first one) has the same content.

@@ -127,6 +127,8 @@ func statusOf(err error) int {
 		return http.StatusBadRequest
 	case errors.Is(err, ErrNotFound):
 		return http.StatusNotFound
+	case errors.Is(err, ErrRefused):
+		return http.StatusConflict
 	}
 	return http.StatusServiceUnavailable
 }

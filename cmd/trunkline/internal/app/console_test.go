@@ -261,10 +261,10 @@ func TestConsoleThreads(t *testing.T) {
 	if n := len(p.threads(console.ThreadFilter{Limit: 1, Scan: 1}).Threads) + len(p.processes(console.ProcessFilter{Limit: 1, Scan: 1}).Processes); n > 0 {
 		t.Errorf("%d rows before the store was read", n)
 	}
-	if err := s.recover(context.Background()); err != nil {
+	if err := s.first().kernel.recover(context.Background(), nil); err != nil {
 		t.Fatal(err)
 	}
-	engine, now := s.kernel.threads.engine, time.Now().UnixMilli()
+	engine, now := s.first().kernel.threads.engine, time.Now().UnixMilli()
 	var ids []string
 	for i := range 5 {
 		boss := core.Actor{Workspace: fmt.Sprint("w", i%2), Agent: "boss", Rank: core.Coordinator}
@@ -339,7 +339,7 @@ func TestConsoleScan(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.abort)
-	if err := s.recover(context.Background()); err != nil {
+	if err := s.first().kernel.recover(context.Background(), nil); err != nil {
 		t.Fatal(err)
 	}
 	c, err := s.console.dial()

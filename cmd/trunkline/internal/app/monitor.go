@@ -39,13 +39,16 @@ type messages struct {
 // messagesOf returns those of the connections whose names begin with name, nil where there are
 // none.
 func (s *server) messagesOf(name string) *messages {
-	switch {
-	case name == "ipc":
-		return &messages{&s.kernel.taps, frameSize(s.cfg.Load().Kernel.MaxFrameBytes), readFrame}
-	case name == "toolhost" && s.tools != nil:
-		return &messages{&s.tools.taps, lineSize, readLine}
-	case name == "threads" && s.threads != nil:
-		return &messages{&s.threads.taps, lineSize, readLine}
+	for _, r := range s.replicas() {
+		if name == r.kernel.name {
+			return &messages{&r.kernel.taps, frameSize(s.cfg.Load().Kernel.MaxFrameBytes), readFrame}
+		}
+	}
+	switch first := s.first(); {
+	case name == "toolhost" && first.tools != nil:
+		return &messages{&first.tools.taps, lineSize, readLine}
+	case name == "threads" && first.threads != nil:
+		return &messages{&first.threads.taps, lineSize, readLine}
 	case name == "exacta" && s.exacta != nil:
 		return &messages{&s.exacta.taps, lineSize, readLine}
 	}

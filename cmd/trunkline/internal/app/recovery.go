@@ -145,7 +145,7 @@ const interruptGrace = 2 * time.Second
 // interrupt ends a recovery because of cause; damage that it met meanwhile is not kept back.
 func (s *storage) interrupt(done <-chan error, cause error) error {
 	s.stopped.Store(true)
-	s.options.cluster.interrupt()
+	s.options.lease.interrupt()
 	var err error
 	select {
 	case err = <-done:
@@ -170,7 +170,7 @@ func (s *storage) extender() func() {
 	seen, began := uint64(0), false
 	return func() {
 		v := s.recovery()
-		if v == nil || s.options.cluster.follows() {
+		if v == nil || s.options.lease.follows() {
 			return
 		}
 		states := []string{stateStatus("reading the store: %s, %.1f %%", v.Phase, v.Percent)}
@@ -184,7 +184,7 @@ func (s *storage) extender() func() {
 
 func (s *storage) report() {
 	v := s.recovery()
-	if v == nil || s.options.cluster.follows() {
+	if v == nil || s.options.lease.follows() {
 		return
 	}
 	args := []any{"phase", v.Phase, "done", v.Done, "total", v.Total, "percent", v.Percent}

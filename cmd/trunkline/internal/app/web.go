@@ -22,6 +22,7 @@ import (
 const (
 	kindTLS       = "tls"
 	kindForwarded = "forwarded" // by other nodes
+	kindLocal     = "local"     // inside of the process
 )
 
 // bound is one open listener.
@@ -34,9 +35,17 @@ type bound struct {
 	tls  *tls.Config  // nil without TLS
 }
 
-// listenAll opens the listeners of one section in order; the first that cannot be opened closes the
+// listenAll returns the listeners of one section: those that the node keeps, or new ones.
+func listenAll(a *config.Access, o Options) ([]bound, error) {
+	if o.kept != nil {
+		return o.kept.lend(a, o)
+	}
+	return openAll(a, o)
+}
+
+// openAll opens the listeners of one section in order; the first that cannot be opened closes the
 // others.
-func listenAll(a *config.Access, o Options) (out []bound, err error) {
+func openAll(a *config.Access, o Options) (out []bound, err error) {
 	listeners, err := a.Listeners()
 	if err != nil {
 		return nil, err
@@ -70,7 +79,8 @@ func listenAll(a *config.Access, o Options) (out []bound, err error) {
 func serveLoops(tasks *sync.WaitGroup, loops *reactor.Server, bs []bound, report, died func(error)) {
 	for _, b := range bs {
 		serve := loops.Serve
-		if b.kind == kindTLS || b.kind == kindForwarded {
+		switch b.kind {
+		case kindTLS, kindForwarded, kindLocal:
 			serve = loops.ServeStreams
 		}
 		tasks.Go(func() { report(serve(b.ln)) })
