@@ -269,3 +269,33 @@ func use(t *testing.T, addr string, opts []client.Option, name string, calls int
 		}
 	}
 }
+
+// TestHold: a client whose partition has no owner loses its connection when Config.Hold is over.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	held := make(chan bool, 1)
+	r, err := route.New(route.Config{Partitions: 2, Hold: 50 * time.Millisecond,
+		Dial: func(ctx context.Context, _ int, _ string) (net.Conn, context.Context, error) {
+			_, bounded := ctx.Deadline()
+			held <- bounded
+			<-ctx.Done()
+			return nil, nil, ctx.Err()
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln := listen(t)
+	var served sync.WaitGroup
+	served.Go(func() { _ = r.Serve(ln) })
+	out, closed := exchange(t, ln.Addr().String(), nil, false)
+	if !<-held || !closed || len(out) > 0 {
+		t.Errorf("closed %v, %q", closed, out)
+	}
+	if err := r.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if n := r.Stats(); n != (route.Stats{Broken: 1}) {
+		t.Errorf("stats at the end: %+v", n)
+	}
+	served.Wait()
+}
