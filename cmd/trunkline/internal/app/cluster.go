@@ -129,7 +129,11 @@ func (c *cluster) reach(ctx context.Context, service, client string) (net.Conn, 
 		if err != nil {
 			return nil, nil, err
 		}
-		conn, err := peer.Dial(ctx, b.Addr, &c.dial, service, client)
+		attempt, cancel := context.WithCancel(ctx)
+		replaced := context.AfterFunc(owns, cancel)
+		conn, err := peer.Dial(attempt, b.Addr, &c.dial, service, client)
+		replaced()
+		cancel()
 		if err == nil {
 			return conn, owns, nil
 		}
@@ -138,6 +142,7 @@ func (c *cluster) reach(ctx context.Context, service, client string) (net.Conn, 
 			return nil, nil, err
 		}
 		select { // the owner has ended, or another one is about to be
+		case <-owns.Done():
 		case <-time.After(c.term / owner.BeatShare):
 		case <-ctx.Done():
 			return nil, nil, errors.Join(ctx.Err(), err)
@@ -169,11 +174,15 @@ func (c *cluster) rank() int {
 const unknownRanks = 3
 
 // turnChecks is how often in a term a standby looks whether it may take over.
-const turnChecks = 20
+const turnChecks = 50
 
-// turn returns a channel that is closed when this node is to take over.
+// lookShare of a term without a block is when a standby looks at the log whether there is one: the
+// server that was to show it may have died.
+const lookShare = 2
+
+// turn returns a channel that is closed when this node is to take over, or to look at the log.
 func (c *cluster) turn() <-chan struct{} {
-	turn := make(chan struct{})
+	turn, look := make(chan struct{}), owner.Now()+int64(c.term/lookShare)
 	go func() {
 		tick := time.NewTicker(max(c.term/turnChecks, time.Millisecond))
 		defer tick.Stop()
@@ -183,7 +192,8 @@ func (c *cluster) turn() <-chan struct{} {
 				return
 			case <-tick.C:
 			}
-			if c.due() && c.able() {
+			silent := c.view.Silent(owner.Now()) > c.term/lookShare && owner.Now() > look
+			if silent || c.due() && c.able() {
 				close(turn)
 				return
 			}

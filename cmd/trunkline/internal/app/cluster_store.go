@@ -141,7 +141,8 @@ func (s *sharedStore) Follow(from journal.Index, f func(first journal.Index, blo
 	copying.Go(func() { s.copySnapshots(ctx) })
 	defer copying.Wait() // an owner writes there
 	defer stop()
-	err := s.Tail(c.closed, from, c.turn, c.due, func() { c.view.Heard(owner.Now()) }, f)
+	heard := func(fence uint64, sent time.Duration) { c.view.Heard(owner.Now(), fence, int64(sent)) }
+	err := s.Tail(c.closed, from, c.turn, func() bool { return c.due() && c.able() }, heard, f)
 	if err != nil && c.closed.Err() != nil {
 		return errInterrupted
 	}
