@@ -15,7 +15,7 @@ ENTRY    := $(if $(filter linux/amd64 linux/arm64,$(shell $(GO) env GOOS)/$(shel
 BUILD     = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(strip $(LDFLAGS) $(ENTRY))'
 BINARY   ?= bin/trunkline
 
-# bench/peers, bench/report and deploy/packages are modules of their own, so that what they need never enters the main one.
+# bench/cluster, bench/peers, bench/report and deploy/packages are modules of their own, so that what they need never enters the main one.
 ROOMS      := bench cmd codec deploy engine fuzz handlers
 CONCURRENT := ./engine/... ./handlers/...
 # Those of them that compile fast under the race detector: neither the database nor the WebAssembly runtime is in them.
@@ -79,6 +79,7 @@ test: ## everything in its usual form: unit, properties, transcripts, race, each
 test-long: vet ## what make test has no time for: the long forms, race on all concurrent packages, each fuzz target guided for 3 s
 	@echo '== long forms'
 	@TRUNKLINE_TEST_LONG=$(LONG) $(SHIPPED) $(GO) test $(PARALLEL) -vet=off -ldflags=-w -timeout 20m $$(grep -rl --include='*_test.go' 'rounds\.' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+	@$(SHIPPED) $(GO) -C bench/cluster test ./...
 	@echo '== whole documents by the standard library'
 	@$(SHIPPED) $(GO) test -vet=off -tags stdjson ./codec/jsonx/... ./handlers/threads/method ./handlers/threads/web
 	@echo '== each benchmark once, in all sizes'
@@ -173,6 +174,10 @@ bench-sessions: build ## more sessions than fit, each of 64 KiB, against bin/tru
 .PHONY: bench-store
 bench-store: build ## what durability costs, beside a bare group-commit loop, redis and memory, and restarts, against bin/trunkline
 	$(call measure,store restart -server bin/trunkline)
+
+.PHONY: bench-cluster
+bench-cluster: build ## three nodes: beside etcd, when the owner dies, what they hold; ARGS="-only older -older BINARY" compares a single server
+	$(call measure,cluster -server bin/trunkline)
 
 .PHONY: bench-threads
 bench-threads: build ## agent threads beside the kernel, a trivial tool, net/http and the SDKs of MCP, against bin/trunkline

@@ -49,5 +49,6 @@ func parts() []part.Part {
 		soak.Part(),
 		hostile.Part(),
 		placement.Part(),
+		{Name: "cluster", What: "three nodes with one journal: beside etcd, when the owner dies, what they hold", Module: "bench/cluster"},
 	}
 }

@@ -28,8 +28,8 @@ func Quantile(v []float64, q float64) float64 {
 	return v[min(len(v)-1, max(0, int(math.Ceil(q*float64(len(v))))-1))]
 }
 
-// ratiosOf returns pick(a)/pick(b) of every round that has both, in the order of the rounds.
-func ratiosOf(all []Sample, a, b Cell, pick func(Sample) float64) (ratios []float64) {
+// Ratios returns pick(a)/pick(b) of every round that has both, in the order of the rounds.
+func Ratios(all []Sample, a, b Cell, pick func(Sample) float64) (ratios []float64) {
 	below := map[int]float64{}
 	for _, s := range all {
 		if s.Cell == b {
@@ -46,5 +46,5 @@ func ratiosOf(all []Sample, a, b Cell, pick func(Sample) float64) (ratios []floa
 
 // Ratio returns the median over the rounds of pick(a)/pick(b), and 0 if no round has both.
 func Ratio(all []Sample, a, b Cell, pick func(Sample) float64) float64 {
-	return Median(ratiosOf(all, a, b, pick))
+	return Median(Ratios(all, a, b, pick))
 }

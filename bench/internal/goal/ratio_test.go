@@ -50,7 +50,7 @@ func TestRatio(t *testing.T) {
 	f := func(want float64, ratios []float64, samples ...[]Sample) {
 		t.Helper()
 		all := slices.Concat(samples...)
-		if got := ratiosOf(all, a, b, Rate); !slices.Equal(got, ratios) {
+		if got := Ratios(all, a, b, Rate); !slices.Equal(got, ratios) {
 			t.Errorf("ratios %v, want %v", got, ratios)
 		}
 		if got := Ratio(all, a, b, Rate); got != want {

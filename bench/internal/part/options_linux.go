@@ -42,13 +42,6 @@ func defaults() Options {
 	}
 }
 
-// The loads of -quick.
-const (
-	quickRounds = 2
-	quickWarmup = 50 * time.Millisecond
-	quickWindow = 200 * time.Millisecond
-)
-
 // parse reads the flags of a part. Flags that only others of the chosen parts have are taken and go
 // to them.
 func (p *Part) parse(chosen []*Part, args []string, complain io.Writer) (Options, error) {
@@ -87,14 +80,18 @@ func (p *Part) parse(chosen []*Part, args []string, complain io.Writer) (Options
 	if err := f.Parse(args); err != nil {
 		return o, flag.ErrHelp // it is printed already
 	}
-	return o, o.complete(p, f, *only)
+	if o.Quick {
+		o.Rounds, o.Warmup, o.Window = 2, 50*time.Millisecond, 200*time.Millisecond
+		if p.Quick != nil {
+			p.Quick(&o)
+		}
+		_ = f.Parse(args) // what was given stays
+	}
+	return o, o.complete(f, *only)
 }
 
-// complete applies -quick and -only, and checks the sizes. What was given on the command line
-// stays.
-func (o *Options) complete(p *Part, f *flag.FlagSet, only string) (err error) {
-	given := map[string]bool{}
-	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+// complete applies -only and checks the sizes.
+func (o *Options) complete(f *flag.FlagSet, only string) (err error) {
 	if f.NArg() > 0 {
 		return fmt.Errorf("cannot take %q: parts come before flags", f.Arg(0))
 	}
@@ -103,15 +100,9 @@ func (o *Options) complete(p *Part, f *flag.FlagSet, only string) (err error) {
 			return fmt.Errorf("cannot use -only: %w", err)
 		}
 	}
-	if o.Quick {
-		asked := *o
-		o.Rounds, o.Warmup, o.Window = quickRounds, quickWarmup, quickWindow
-		if p.Quick != nil {
-			p.Quick(o)
-		}
-		o.keep(&asked, given)
-	}
-	if (o.Quick || only != "") && !given["json"] {
+	written := !o.Quick && only == ""
+	f.Visit(func(f *flag.Flag) { written = written || f.Name == "json" })
+	if !written {
 		o.JSON = ""
 	}
 	switch {
@@ -121,17 +112,4 @@ func (o *Options) complete(p *Part, f *flag.FlagSet, only string) (err error) {
 		return fmt.Errorf("cannot measure %v after %v: want a window up to 1m", o.Window, o.Warmup)
 	}
 	return nil
-}
-
-// keep takes back what was asked for.
-func (o *Options) keep(asked *Options, given map[string]bool) {
-	for name, restore := range map[string]func(){
-		"rounds": func() { o.Rounds = asked.Rounds }, "rows": func() { o.Rows = asked.Rows }, "conns": func() { o.Conns = asked.Conns },
-		"many": func() { o.Many = asked.Many }, "depth": func() { o.Depth = asked.Depth }, "warmup": func() { o.Warmup = asked.Warmup },
-		"window": func() { o.Window = asked.Window },
-	} {
-		if given[name] {
-			restore()
-		}
-	}
 }

@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
@@ -31,7 +33,10 @@ type Part struct {
 	Files func(*Options) uint64
 	// Children are what this program is as a process of its own beside the part, by names that no
 	// other part uses: peers, most often. See Run.Child. Nil: none.
-	Children   map[string]func(args []string) error
+	Children map[string]func(args []string) error
+	// Module is the folder of a module whose program has the part of this name, as what it needs is
+	// not to be in the main one. It takes the flags as they are. Empty: this program measures.
+	Module     string
 	Serverless bool // it starts no trunkline
 	Disk       bool // its files have to be on a disk: what a sync costs is a part of its figures
 	Run        func(*Run) error
@@ -104,6 +109,13 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 	return len(r.Report.Faults) > 0 || o.Strict && goal.Missed(r.Report.Goals), nil
 }
 
+// elsewhere runs the part in the program of its module.
+func (p *Part) elsewhere(flags []string, out, complain io.Writer) error {
+	cmd := exec.Command("go", append([]string{"-C", p.Module, "run", ".", p.Name}, flags...)...)
+	cmd.Stdout, cmd.Stderr = out, complain
+	return cmd.Run()
+}
+
 func newReport(name string, o *Options) *Report {
 	s := goal.Settings{Rounds: o.Rounds, Window: o.Window.Seconds(), Rows: o.Rows, Loops: o.Loops, Workers: o.Workers, Spin: o.Spin, Pinned: o.Pin, Quick: o.Quick}
 	if o.Only != nil {
@@ -134,19 +146,28 @@ func Main(parts []Part, args []string, out, complain io.Writer) int {
 		usage(parts, complain)
 		return exitUsage
 	}
-	var options []Options
-	for _, p := range chosen {
-		o, err := p.parse(chosen, rest, complain)
+	options := make([]Options, len(chosen))
+	for i, p := range chosen {
+		if p.Module != "" {
+			continue
+		}
+		options[i], err = p.parse(chosen, rest, complain)
 		if err != nil {
 			if err != flag.ErrHelp {
 				fmt.Fprintln(complain, err)
 			}
 			return exitUsage
 		}
-		options = append(options, o)
 	}
 	status := 0
 	for i, p := range chosen {
+		if p.Module != "" {
+			if err := p.elsewhere(rest, out, complain); err != nil {
+				fmt.Fprintf(complain, "%s: %v\n", p.Name, err)
+				status = exitFailed
+			}
+			continue
+		}
 		fmt.Fprintf(complain, "== %s: %s\n", p.Name, p.What)
 		failed, err := p.do(options[i], out)
 		if err != nil {
@@ -165,15 +186,11 @@ func choose(parts []Part, args []string) (chosen []*Part, flags []string, err er
 		if name == "" || name[0] == '-' {
 			return chosen, args[i:], nil
 		}
-		found := false
-		for j := range parts {
-			if parts[j].Name == name {
-				chosen, found = append(chosen, &parts[j]), true
-			}
-		}
-		if !found {
+		j := slices.IndexFunc(parts, func(p Part) bool { return p.Name == name })
+		if j < 0 {
 			return nil, nil, fmt.Errorf("cannot measure %q: no such part; go run ./bench lists them", name)
 		}
+		chosen = append(chosen, &parts[j])
 	}
 	return chosen, nil, nil
 }

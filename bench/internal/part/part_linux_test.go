@@ -148,3 +148,24 @@ func TestChildren(t *testing.T) {
 		t.Error("the arguments of a run are a child's")
 	}
 }
+
+// TestModule: a part of another module gets its name and all flags, and its status counts.
+func TestModule(t *testing.T) {
+	dir := t.TempDir()
+	program := "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\nfunc main() {\n\tfmt.Println(os.Args[1:])\n\tos.Exit(len(os.Args) - 4)\n}\n"
+	for name, text := range map[string]string{"go.mod": "module m\n", "main.go": program} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := append(parts(func(*Run) error { t.Error("a part ran"); return nil }, new(int)), Part{Name: "c", What: "the third", Module: dir})
+	f := func(status int, said string, args ...string) {
+		t.Helper()
+		var out, complain bytes.Buffer
+		if s := Main(list, args, &out, &complain); s != status || out.String() != said {
+			t.Errorf("%q: status %d, %q, %q", args, s, out.String(), complain.String())
+		}
+	}
+	f(0, "[c -x 5]\n", "c", "-x", "5")
+	f(exitFailed, "[c -x 5 y]\n", "c", "-x", "5", "y")
+}

@@ -9,10 +9,11 @@
 // # Why two nodes never answer at once
 //
 // The owner answers a read only until the time at which it sent the last message that is known to
-// be stored, plus the term of the lease without its margin. A standby takes over only after it has
-// heard nothing for the whole term. It has heard of that message after it was sent, or else its
-// first append fails, because the log does not end where the standby has read to. So the lease of
-// the owner has ended before, as long as no clock runs faster than another by more than the margin,
-// a tenth. A new owner has no lease before its first Beat is stored, which has its term. What the
-// owner changes needs no lease: the log takes it from one owner only.
+// be stored, plus the term of the lease without its margin. A standby takes over only when the
+// whole term has passed since the last message that it has heard of was sent, at the latest
+// (View.Heard). It has heard of that of the owner, or else its first append fails, because the log
+// does not end where the standby has read to. So the lease of the owner has ended before, as long
+// as no clock runs faster than another by more than the margin, a tenth. A new owner has no lease
+// before its first Beat is stored, which has its term. What the owner changes needs no lease: the
+// log takes it from one owner only.
 package owner

@@ -85,7 +85,7 @@ func TestView(t *testing.T) {
 	if b := <-found; b != one {
 		t.Errorf("%+v", b)
 	}
-	v.Heard(500)
+	v.Heard(500, 0, 0)
 	v.Saw(one)
 	_, owns, _ := v.Await(t.Context())
 	if owns.Err() != nil {
@@ -120,9 +120,9 @@ func TestView(t *testing.T) {
 func TestNextOwnerHasATermBeforeItsBeat(t *testing.T) {
 	const term = time.Second
 	v := NewView(0)
-	v.Heard(100)
+	v.Heard(100, 0, 0)
 	v.Saw(Beat{Node: "n1", Addr: "a", Released: true})
-	v.Heard(200) // the claim of n2
+	v.Heard(200, 0, 0) // the claim of n2
 	if _, ok := v.Owner(); ok {
 		t.Error("the owner that has stopped is still one")
 	}
@@ -158,6 +158,51 @@ func TestLeasesDoNotOverlap(t *testing.T) {
 		v := NewView(shows(heard))
 		if v.Due(shows(heard+after), term, 0) && !Lapsed(heard+after, sent, term) {
 			t.Fatalf("due %v after the message, while the lease of %v goes on", time.Duration(heard+after-sent), term)
+		}
+	})
+}
+
+// TestLateBlocks count from when they were sent: those that the log shows after an election of its
+// own do not give a dead owner another term.
+func TestLateBlocks(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	const apart = 5_000 * ms // the clock of the owner shows so much less
+	const fence = 7
+	v := NewView(apart)
+	block := func(sent, came int64) { v.Heard(came*ms+apart, fence, sent*ms) }
+	silent := func(what string, now, least, most int64) {
+		t.Helper()
+		if got := int64(v.Silent(now*ms + apart)); got < least*ms || got > most*ms {
+			t.Errorf("%s: silent for %v, want %d to %d ms", what, time.Duration(got), least, most)
+		}
+	}
+	for at := int64(0); at < 2000; at += 100 {
+		block(at, at+10)
+	}
+	silent("a block that came after 10 ms", 2000, 90, 100)
+	block(1990, 2800)
+	silent("one that came 800 ms later", 2800, 680, 810)
+	v.Heard(2900*ms+apart, 0, 0)
+	silent("one of an unknown time", 2900, 0, 0)
+	v.Heard(3000*ms+apart, fence+1, 0)
+	silent("the first one of another owner", 3000, 0, 0)
+}
+
+// TestBlocksNeverCountTooEarly: however long blocks take and however clocks run against each other
+// within the margin, none counts from before it was sent.
+func TestBlocksNeverCountTooEarly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		fast := rapid.Int64Range(-90, 90).Draw(t, "thousandths that the standby's clock is faster")
+		apart := rapid.Int64Range(-int64(time.Hour), int64(time.Hour)).Draw(t, "apart")
+		shows := func(real int64) int64 { return real + real/1000*fast + apart }
+		v, sent, came := NewView(0), int64(0), int64(0)
+		for range rapid.IntRange(1, 40).Draw(t, "blocks") {
+			sent += rapid.Int64Range(0, int64(time.Second)).Draw(t, "after")
+			came = max(came, sent+rapid.Int64Range(0, int64(2*time.Second)).Draw(t, "under way"))
+			v.Heard(shows(came), 1, sent)
+			if since := shows(came) - int64(v.Silent(shows(came))); since < shows(sent)-1000 {
+				t.Fatalf("a block sent at %d counts from %d", shows(sent), since)
+			}
 		}
 	})
 }

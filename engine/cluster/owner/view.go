@@ -26,7 +26,8 @@ type View struct {
 	beat    Beat
 	known   bool
 	free    bool  // the last block that came is the one by which the owner has stopped
-	heard   int64 // when a block of the log came last
+	heard   int64 // when the last block of the log was sent at the latest
+	lag     lag
 	changes uint64
 	valid   context.Context // ends when beat is not the latest any more
 	replace context.CancelFunc
@@ -41,11 +42,46 @@ func NewView(now int64) *View {
 }
 
 // Heard notes that a block has come; Saw follows where it holds a Beat. One that comes after the
-// owner has stopped is of the next owner, who may not have written a Beat yet.
-func (v *View) Heard(now int64) {
+// owner has stopped is of the next owner, who may not have written a Beat yet. fence names the
+// owner that has sent it, and sent is what the clock of that showed then; with fence 0 it counts as
+// sent now. Blocks that the log shows late, as after an election of its own, count from when they
+// were sent.
+func (v *View) Heard(now int64, fence uint64, sent int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.heard, v.free = now, false
+	if fence != 0 {
+		v.heard = v.lag.latest(now, fence, sent)
+	}
+}
+
+// lag is by how much this clock shows more when a block comes than that of its owner did when it
+// was sent: the least of the last moments. What a block took is in it, so it is never less than
+// what the clocks differ by.
+type lag struct {
+	fence           uint64
+	least, before   int64 // since a time, and in the moment before
+	since, previous int64 // those times
+}
+
+// lagMoment is how long a least lag counts, where blocks come: a clock that stood still for a while
+// differs by more from then on.
+const lagMoment = int64(250 * time.Millisecond)
+
+// latest returns the latest time at which a block can have been sent. A clock may have run faster
+// than the other by the margin since its lag was taken.
+func (l *lag) latest(now int64, fence uint64, sent int64) int64 {
+	took := now - sent
+	switch {
+	case fence != l.fence:
+		*l = lag{fence: fence, least: took, before: took, since: now, previous: now}
+	case now-l.since >= lagMoment:
+		l.before, l.previous = l.least, l.since
+		l.least, l.since = took, now
+	}
+	l.least = min(l.least, took)
+	drift := func(since int64) int64 { return (now - since) / marginShare }
+	return sent + min(took, l.least+drift(l.since), l.before+drift(l.previous))
 }
 
 // Saw notes what the owner has written.
@@ -73,7 +109,7 @@ func (v *View) Forget() {
 	v.valid, v.replace = context.WithCancel(context.Background())
 }
 
-// Silent returns how long ago a block of the log came last.
+// Silent returns how long ago the last block of the log was sent.
 func (v *View) Silent(now int64) time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()

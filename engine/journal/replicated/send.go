@@ -36,6 +36,9 @@ func (s *Store) send(fill func(a *Append) error) (*sent, error) {
 	if err := fill(&f.a); err != nil {
 		return nil, err
 	}
+	if fence != 0 {
+		f.a.Owner, f.a.Sent = fence, f.began
+	}
 	f.a.MarksFirst = min(s.lastFirst, f.a.First) // of a cut, its own: blocks before it do not count
 	f.wait = s.cfg.Stream.Append(&f.a)
 	s.next = f.a.Last()

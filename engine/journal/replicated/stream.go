@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"time"
 
 	"trunkline/engine/journal"
 )
@@ -34,6 +35,11 @@ type Message struct {
 	First journal.Index
 	// Parts is how many parts follow on a block that is too long for one message.
 	Parts int
+	// Owner is the fence of the Store that has sent it, and Sent what Config.Elapsed was there when
+	// it was sent first. Both are 0 in first appends, their marks, parts, and messages of versions
+	// that do not send them.
+	Owner uint64
+	Sent  time.Duration
 	// Data is lent until the function that gets it returns.
 	Data []byte
 }

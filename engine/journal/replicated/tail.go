@@ -4,34 +4,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"trunkline/engine/journal"
 )
 
 // Tail calls f with every block from the one that holds an index on: those that are stored and
 // those that will be. A block is lent until f returns. turn returns a channel that is closed when
-// this node is to take the log over; then Tail looks whether the stream has more than f has seen,
-// and asks due, as something may have come since. It goes on, with another channel, unless it has
-// seen all and due is true: then it returns nil, and the first append is next. heard is called for
-// each message of the stream, of whatever kind. Where the stream does not answer, Tail asks again.
-// It stops at the first error of f and returns it, and when ctx ends or the Store closes.
-// ErrRebuild is returned where what is next was purged or cut, a *journal.DamageError where it is
-// lost.
-func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan struct{}, due func() bool, heard func(), f func(first journal.Index, block []byte) error) error {
+// this node is to take the log over, or was shown nothing for a while; then Tail asks the stream
+// for what f has not seen, and asks due, as something may have come since. It goes on, with another
+// channel, unless f has seen all and due is true: then it returns nil, and the first append is
+// next. heard is called for each message of the stream, of whatever kind, with its Owner and Sent.
+// Where the stream does not answer, Tail asks again. It stops at the first error of f and returns
+// it, and when ctx ends or the Store closes. ErrRebuild is returned where what is next was purged
+// or cut, a *journal.DamageError where it is lost.
+func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan struct{}, due func() bool, heard func(owner uint64, sent time.Duration), f func(first journal.Index, block []byte) error) error {
 	t := tailing{s: s, ctx: ctx, from: from, cuts: s.cuts(), heard: heard, f: f}
 	next := turn()
 	for {
 		ended, err := t.until(next)
 		if ended {
 			next = turn()
-			err = s.Refresh(ctx)
+			if err = s.Refresh(ctx); err == nil && t.next != 0 && t.next <= s.stored.Load() {
+				err = s.read(ctx, t.next, s.stored.Load(), t.take) // few, so the leader shows them at once
+			}
 		}
 		switch {
 		case t.final(err):
 			return err
 		case err != nil:
 			t.wait(err)
-		case ended && t.next != 0 && s.stored.Load() < t.next && due():
+		case ended && t.next != 0 && s.stored.Load()+1 == t.next && due():
 			return nil
 		}
 	}
@@ -47,7 +50,7 @@ type tailing struct {
 	next   uint64 // the next sequence, 0 before it is known
 	whole  joiner
 	last   journal.Index // first index of the last block that f got
-	heard  func()
+	heard  func(owner uint64, sent time.Duration)
 	f      func(first journal.Index, block []byte) error
 	failed error // of f
 	silent bool  // it is known to the operator that the stream does not answer
@@ -96,7 +99,7 @@ func (t *tailing) until(turn <-chan struct{}) (ended bool, err error) {
 }
 
 func (t *tailing) take(m *Message) error {
-	t.heard()
+	t.heard(m.Owner, m.Sent)
 	t.silent = false
 	switch {
 	case m.Kind == KindControl:

@@ -23,6 +23,8 @@ type tailer struct {
 	ended chan error
 }
 
+func unheard(uint64, time.Duration) {}
+
 // tail begins to follow with a node that has opened its store.
 func tail(t *testing.T, n *member) *tailer {
 	t.Helper()
@@ -36,7 +38,7 @@ func (s *tailer) start() {
 		s.ended <- s.store.Tail(context.Background(), 1, func() <-chan struct{} {
 			s.turns++
 			return s.turn
-		}, func() bool { return s.due() }, func() {}, func(first journal.Index, _ []byte) error {
+		}, func() bool { return s.due() }, unheard, func(first journal.Index, _ []byte) error {
 			s.seen = append(s.seen, first)
 			return nil
 		})
@@ -104,7 +106,7 @@ type followed struct{ *replicated.Store }
 func (s followed) Follow(from journal.Index, f func(first journal.Index, block []byte) error) error {
 	turn := make(chan struct{})
 	close(turn)
-	return s.Tail(context.Background(), from, func() <-chan struct{} { return turn }, func() bool { return true }, func() {}, f)
+	return s.Tail(context.Background(), from, func() <-chan struct{} { return turn }, func() bool { return true }, unheard, f)
 }
 
 // TestRecoverToOfASharedLog gives up what it names, and nothing of it is followed: every node reads
@@ -142,7 +144,7 @@ func TestTailEnds(t *testing.T) {
 		must(t, m[1].open())
 		never, wrong := make(chan struct{}), errors.New("wrong")
 		run := func(ctx context.Context, f func(journal.Index, []byte) error) error {
-			return m[1].store.Tail(ctx, 1, func() <-chan struct{} { return never }, func() bool { return false }, func() {}, f)
+			return m[1].store.Tail(ctx, 1, func() <-chan struct{} { return never }, func() bool { return false }, unheard, f)
 		}
 		if err := run(context.Background(), func(journal.Index, []byte) error { return wrong }); err != wrong {
 			t.Errorf("%v", err)
@@ -164,6 +166,39 @@ func TestTailEnds(t *testing.T) {
 			if !errors.Is(err, replicated.ErrRebuild) {
 				t.Errorf("%v", err)
 			}
+		}
+	})
+}
+
+// stalled is a stream that shows a standby nothing by itself, as when the node has died that was to
+// show it.
+type stalled struct{ replicated.Stream }
+
+func (s stalled) Read(ctx context.Context, from, to uint64, f func(m *replicated.Message) error) error {
+	if to == replicated.Forever {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return s.Stream.Read(ctx, from, to, f)
+}
+
+// TestTailAsksForTheRest: a standby whose turn it is reads what it was not shown, and takes over
+// with it.
+func TestTailAsksForTheRest(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 2)
+		m[0].append("two")
+		must(t, m[0].barrier())
+		local, err := m[1].disk.Open()
+		must(t, err)
+		m[1].store, err = replicated.Open(context.Background(), replicated.Config{Stream: stalled{m[1].client}, Chunks: m[1].client, Local: local, Lease: lease})
+		must(t, err)
+		s := &tailer{member: m[1], turn: make(chan struct{}), due: func() bool { return true }, ended: make(chan error, 1)}
+		close(s.turn)
+		s.start()
+		must(t, <-s.ended)
+		if !slices.Equal(s.seen, []journal.Index{1, 2}) || s.turns != 2 {
+			t.Errorf("seen %d in %d turns", s.seen, s.turns)
 		}
 	})
 }

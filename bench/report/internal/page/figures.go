@@ -114,11 +114,11 @@ func main(r *goal.Report, server string, depth int) *goal.Summary {
 	return nil
 }
 
-// durability is the first table of the store.
-func (b *builder) durability() string {
-	r := b.Set["store"]
+// first is the first table of a part.
+func (b *builder) first(name string) string {
+	r := b.Set[name]
 	if r == nil || len(r.Tables) == 0 {
-		return notMeasured("store")
+		return notMeasured(name)
 	}
 	g := r.Tables[0]
 	heads := slices.Clone(g.Head)

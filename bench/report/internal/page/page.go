@@ -42,7 +42,7 @@ func Build(set Set, notes fs.FS, folder string, isPast func(revision string) boo
 	}
 	b := &builder{Set: set, missed: string(missed), folder: folder, page: Page{Charts: map[string][]byte{}, Problems: set.problems(isPast)}}
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"problems": b.problems, "runs": b.runs, "goals": b.goals, "misses": b.misses, "peers": b.peers, "durability": b.durability,
+		"problems": b.problems, "runs": b.runs, "goals": b.goals, "misses": b.misses, "peers": b.peers, "first": b.first,
 		"scaling": b.scaling, "questions": b.questions,
 	}).Parse(layout)
 	if err != nil {

@@ -170,7 +170,7 @@ func TestNothingMeasured(t *testing.T) {
 			t.Errorf("nothing about %s", name)
 		}
 	}
-	for _, want := range []string{notMeasured("peers"), notMeasured("store"), notMeasured("scale"), notMeasured("questions"), "No goal was measured."} {
+	for _, want := range []string{notMeasured("peers"), notMeasured("store"), notMeasured("cluster"), notMeasured("scale"), notMeasured("questions"), "No goal was measured."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %s", want, text)
 		}

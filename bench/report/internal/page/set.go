@@ -14,7 +14,7 @@ import (
 )
 
 // partNames are the parts that the page knows, in its order. Others come after them.
-var partNames = []string{"peers", "scale", "questions", "store", "restart", "threads", "projects", "tools", "envelopes", "sessions", "soak", "hostile"}
+var partNames = []string{"peers", "scale", "questions", "store", "restart", "threads", "projects", "tools", "envelopes", "sessions", "soak", "hostile", "cluster"}
 
 // Set is the reports of all parts that were measured, by name.
 type Set map[string]*goal.Report

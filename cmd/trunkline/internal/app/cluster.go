@@ -152,7 +152,11 @@ func (c *cluster) reach(ctx context.Context, known *owner.View, service string, 
 		if err != nil {
 			return nil, nil, err
 		}
-		conn, err := peer.Dial(ctx, b.Addr, &c.dial, service, partition, client)
+		attempt, cancel := context.WithCancel(ctx)
+		replaced := context.AfterFunc(owns, cancel)
+		conn, err := peer.Dial(attempt, b.Addr, &c.dial, service, partition, client)
+		replaced()
+		cancel()
 		if err == nil {
 			return conn, owns, nil
 		}
@@ -161,6 +165,7 @@ func (c *cluster) reach(ctx context.Context, known *owner.View, service string, 
 			return nil, nil, err
 		}
 		select { // the owner has ended, or another one is about to be
+		case <-owns.Done():
 		case <-time.After(c.term / owner.BeatShare):
 		case <-ctx.Done():
 			return nil, nil, errors.Join(ctx.Err(), err)

@@ -159,7 +159,8 @@ func (s *sharedStore) Follow(from journal.Index, f func(first journal.Index, blo
 	copying.Go(func() { s.copySnapshots(ctx) })
 	defer copying.Wait() // an owner writes there
 	defer stop()
-	err := s.Tail(l.ended, from, l.turn, l.due, func() { l.view.Heard(owner.Now()) }, f)
+	heard := func(fence uint64, sent time.Duration) { l.view.Heard(owner.Now(), fence, int64(sent)) }
+	err := s.Tail(l.ended, from, l.turn, func() bool { return l.due() && l.node.able() }, heard, f)
 	if err != nil && l.ended.Err() != nil {
 		return errInterrupted
 	}

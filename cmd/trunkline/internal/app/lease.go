@@ -107,11 +107,15 @@ const firstRanks = 4
 const unknownRanks = 3
 
 // turnChecks is how often in a term a standby looks whether it may take over.
-const turnChecks = 20
+const turnChecks = 50
 
-// turn returns a channel that is closed when this node is to take over.
+// lookShare of a term without a block is when a standby looks at the log whether there is one: the
+// server that was to show it may have died.
+const lookShare = 2
+
+// turn returns a channel that is closed when this node is to take over, or to look at the log.
 func (l *lease) turn() <-chan struct{} {
-	turn := make(chan struct{})
+	turn, look := make(chan struct{}), owner.Now()+int64(l.node.term/lookShare)
 	go func() {
 		tick := time.NewTicker(max(l.node.term/turnChecks, time.Millisecond))
 		defer tick.Stop()
@@ -121,7 +125,8 @@ func (l *lease) turn() <-chan struct{} {
 				return
 			case <-tick.C:
 			}
-			if l.due() && l.node.able() {
+			silent := l.view.Silent(owner.Now()) > l.node.term/lookShare && owner.Now() > look
+			if silent || l.due() && l.node.able() {
 				close(turn)
 				return
 			}

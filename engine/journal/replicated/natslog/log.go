@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -24,10 +25,12 @@ const (
 	setSubject     = "set."
 )
 
-// Headers that hold a replicated.Message. Parts is left out where it is 0.
+// Headers that hold a replicated.Message. Parts is left out where it is 0, and Sent where Owner is:
+// it is Owner, a dot and Sent in nanoseconds.
 const (
 	firstHeader = "First"
 	partsHeader = "Parts"
+	sentHeader  = "Sent"
 )
 
 // Headers that tie messages together, and that the client has no names for.
@@ -43,6 +46,8 @@ const (
 	wrongLastSequence = 10071
 	// containsDuplicate is the answer to a batch that was stored before.
 	containsDuplicate = 10201
+	// notAvailable is the answer while there is no leader.
+	notAvailable = 10008
 )
 
 const (
@@ -52,6 +57,8 @@ const (
 	// heartbeat is how often a server that has nothing to show shows that it is there. A read goes
 	// on with another server when it misses two.
 	heartbeat = time.Second
+	// askEach is how often a question is put until it is answered.
+	askEach = 100 * time.Millisecond
 )
 
 // Log is a replicated.Stream and a replicated.Chunks on two streams of JetStream.
@@ -126,6 +133,9 @@ func (l *Log) messages(a *replicated.Append) (out []*nats.Msg, err error) {
 	if a.Parts > 0 {
 		m.Header.Set(partsHeader, strconv.Itoa(a.Parts))
 	}
+	if a.Owner != 0 {
+		m.Header.Set(sentHeader, strconv.FormatUint(a.Owner, 10)+"."+strconv.FormatInt(int64(a.Sent), 10))
+	}
 	for _, part := range a.Rest {
 		add(partSubject, a.First, part)
 	}
@@ -185,10 +195,22 @@ func (l *Log) decode(seq uint64, subject string, header nats.Header, data []byte
 	if parts := header.Get(partsHeader); parts != "" {
 		m.Parts, failed = strconv.Atoi(parts)
 	}
+	m.Owner, m.Sent = sentOf(header.Get(sentHeader))
 	if m.Kind == 0 || err != nil || failed != nil || m.Parts < 0 {
 		return nil, fmt.Errorf("message %d of stream %s is not of a journal: subject %q, headers %v", seq, l.cfg.Name, subject, header)
 	}
 	return m, nil
+}
+
+// sentOf parses a Sent header. What is none counts as not known.
+func sentOf(text string) (owner uint64, sent time.Duration) {
+	fence, ns, _ := strings.Cut(text, ".")
+	owner, err := strconv.ParseUint(fence, 10, 64)
+	n, failed := strconv.ParseInt(ns, 10, 64)
+	if err != nil || failed != nil {
+		return 0, 0
+	}
+	return owner, time.Duration(n)
 }
 
 // Read implements replicated.Stream.
@@ -206,7 +228,7 @@ func (l *Log) Read(ctx context.Context, from, to uint64, f func(m *replicated.Me
 		}, nats.BindStream(l.cfg.Name), nats.StartSequence(from))
 	}
 	for seq := from; seq <= to; seq++ {
-		m, err := l.log.GetMsg(ctx, seq)
+		m, err := ask(ctx, l.cfg.AnswerWithin, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return l.log.GetMsg(ctx, seq) })
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
@@ -261,15 +283,66 @@ func (l *Log) Purge(ctx context.Context, below uint64) error {
 	return l.log.Purge(ctx, jetstream.WithPurgeSequence(below))
 }
 
+// errLeaderless stands for the answer of a server that knows of no leader: it may not know the end.
+var errLeaderless = errors.New("the stream has no leader")
+
+// ask puts a question again each askEach until a server answers that knows of a leader, and at most
+// within a time. While a leader is elected no server answers, and the next leader does not know the
+// question.
+func ask[T any](ctx context.Context, within time.Duration, question func(ctx context.Context) (T, error)) (T, error) {
+	type reply struct {
+		answer T
+		err    error
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	again := time.NewTicker(askEach)
+	defer again.Stop()
+	replies := make(chan reply, within/askEach+2) // those of all questions
+	for {
+		go func() {
+			answer, err := question(ctx)
+			replies <- reply{answer, err}
+		}()
+		for wait := true; wait; {
+			select {
+			case r := <-replies:
+				if !leaderless(r.err) {
+					return r.answer, r.err
+				}
+			case <-again.C:
+				wait = false
+			case <-ctx.Done():
+				var none T
+				return none, ctx.Err()
+			}
+		}
+	}
+}
+
+// leaderless reports whether an error is the answer of a server that knows of no leader.
+func leaderless(err error) bool {
+	var api *jetstream.APIError
+	return errors.Is(err, errLeaderless) || errors.As(err, &api) && api.ErrorCode == notAvailable
+}
+
 // State implements replicated.Stream. It asks for the end of the stream first: the control message
 // may be behind that, and is not before it.
 func (l *Log) State(ctx context.Context) (replicated.State, error) {
-	info, err := l.log.Info(ctx)
+	info, err := ask(ctx, l.cfg.AnswerWithin, func(ctx context.Context) (*jetstream.StreamInfo, error) {
+		info, err := l.log.Info(ctx)
+		if err == nil && info.Cluster != nil && info.Cluster.Leader == "" {
+			err = errLeaderless
+		}
+		return info, err
+	})
 	if err != nil {
 		return replicated.State{}, err
 	}
 	st := replicated.State{First: max(info.State.FirstSeq, 1), Last: info.State.LastSeq, Deleted: info.State.NumDeleted, MaxData: l.maxData()}
-	m, err := l.log.GetLastMsgForSubject(ctx, l.root+controlSubject)
+	m, err := ask(ctx, l.cfg.AnswerWithin, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return l.log.GetLastMsgForSubject(ctx, l.root+controlSubject)
+	})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return st, nil
 	}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
+)
+
+const (
+	clusterName = "bench"
+	// patience is how long a cluster may take for anything on a machine that is busy.
+	patience = 2 * time.Minute
+	pollEach = 20 * time.Millisecond
+)
+
+// leadsLine is what the server of a node that has begun to lead the stream of the journal logs.
+const leadsLine = "new stream leader for '$G > " + clusterName + "_0'"
+
+// nodes are three nodes of trunkline.
+type nodes struct {
+	run      *part.Run
+	settings []string
+	all      []*node
+	leader   atomic.Pointer[node] // of the stream of the journal
+}
+
+// node is one of them: its directory and its place outlive its processes.
+type node struct {
+	id     string
+	server *load.Server
+	more   []string // settings of this node alone
+}
+
+// startNodes starts a cluster and waits until it serves.
+func startNodes(r *part.Run, lease, election time.Duration) (*nodes, error) {
+	c := &nodes{run: r}
+	var routes []string
+	for i := range 3 {
+		addr, err := freeAddr()
+		if err != nil {
+			return nil, err
+		}
+		peers, err := freeAddr()
+		if err != nil {
+			return nil, err
+		}
+		n := &node{id: fmt.Sprintf("n%d", i+1)}
+		n.more = []string{"cluster.node=" + n.id, "cluster.listen_addr=" + addr, "cluster.peer_addr=" + peers,
+			"store.dir=" + filepath.Join(r.Rig.Dir, fmt.Sprintf("%s-%s", n.id, addr))}
+		c.all, routes = append(c.all, n), append(routes, n.id+"="+addr)
+	}
+	c.settings = append(server(r, "always"), "cluster.mode=embedded", "cluster.name="+clusterName,
+		"cluster.routes="+strings.Join(routes, ","), ms("cluster.lease_ms", lease), ms("cluster.election_timeout_ms", election), "log.level=debug")
+	for _, n := range c.all {
+		if err := c.start(n); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.ready()
+}
+
+func ms(name string, d time.Duration) string {
+	return name + "=" + strconv.FormatInt(d.Milliseconds(), 10)
+}
+
+// server returns the settings of a server in a mode, with room for the load.
+func server(r *part.Run, mode string) []string {
+	return []string{"store.mode=" + mode, "kernel.loops=" + strconv.Itoa(r.Loops), "kernel.max_connections=4096", "kernel.max_processes=" + strconv.Itoa(maxProcesses)}
+}
+
+// freeAddr returns an address that is free, with a port that no system gives to connections: a node
+// that starts again finds it free still.
+func freeAddr() (string, error) {
+	var err error
+	for range 100 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
+		var ln net.Listener
+		if ln, err = net.Listen("tcp", addr); err == nil {
+			return addr, ln.Close()
+		}
+	}
+	return "", fmt.Errorf("cannot find a free port: %w", err)
+}
+
+// start starts the process of a node.
+func (c *nodes) start(n *node) (err error) {
+	cmd := load.Trunkline(c.run.Binary, append(c.settings, n.more...)...)
+	cmd.Name = n.id
+	cmd.Line = func(line string) {
+		if strings.Contains(line, leadsLine) {
+			c.leader.Store(n)
+		}
+	}
+	n.server, err = c.run.Start(cmd)
+	return err
+}
+
+// ready waits until one node owns the journal and the others know it.
+func (c *nodes) ready() error {
+	return await("three nodes that serve", func() bool { return c.owner() != nil && c.count("trunkline_cluster_owner_known") == 3 })
+}
+
+// owner returns the node that owns the journal, nil where none does, or not one alone.
+func (c *nodes) owner() (owner *node) {
+	for _, n := range c.all {
+		if n.metric("trunkline_cluster_owner") == 1 {
+			if owner != nil {
+				return nil
+			}
+			owner = n
+		}
+	}
+	return owner
+}
+
+func (c *nodes) count(metric string) (sum float64) {
+	for _, n := range c.all {
+		sum += n.metric(metric)
+	}
+	return sum
+}
+
+// metric returns one of a node, 0 where it does not answer.
+func (n *node) metric(name string) float64 {
+	if !n.server.Alive() {
+		return 0
+	}
+	m, err := n.server.Metrics()
+	if err != nil {
+		return 0
+	}
+	return m[name]
+}
+
+// but returns the nodes without one.
+func (c *nodes) but(without *node) []*node {
+	return slices.DeleteFunc(slices.Clone(c.all), func(n *node) bool { return n == without })
+}
+
+// servers are the processes of all nodes, that of the owner first.
+func (c *nodes) servers(owner *node) []*load.Server {
+	list := []*load.Server{owner.server}
+	for _, n := range c.but(owner) {
+		list = append(list, n.server)
+	}
+	return list
+}
+
+// await waits for a state.
+func await(what string, is func() bool) error {
+	for end := time.Now().Add(patience); !is(); time.Sleep(pollEach) {
+		if time.Now().After(end) {
+			return fmt.Errorf("still not after %v: %s", patience, what)
+		}
+	}
+	return nil
+}
+
+// createRows makes processes, over many connections where they are many.
+func createRows(addr string, rows int) error {
+	const most = 16
+	pieces := min(most, 1+rows/100_000)
+	errs := make([]error, pieces)
+	var wg sync.WaitGroup
+	for i := range pieces {
+		wg.Go(func() { errs[i] = load.CreateRows(addr, i*rows/pieces, (i+1)*rows/pieces) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
