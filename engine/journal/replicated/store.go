@@ -13,8 +13,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// Store is a journal.Store on a stream. journal.Store has the rules of its calls. Follow runs
-// before a Log is opened on it; Barrier, Confirmed and Fence may be called at any time.
+// Store is a journal.Store on a stream. journal.Store has the rules of its calls. Tail runs
+// before its first change; Barrier, Confirmed and Fence may be called at any time.
 type Store struct {
 	cfg   Config
 	log   *slog.Logger
