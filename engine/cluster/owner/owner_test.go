@@ -105,6 +105,25 @@ func TestView(t *testing.T) {
 	}
 }
 
+// TestRank: standbys have different places, whichever node was the owner last.
+func TestRank(t *testing.T) {
+	v := NewView(0)
+	ids := []string{"n1", "n2", "n3"}
+	f := func(want ...int) {
+		t.Helper()
+		for i, id := range ids {
+			if got := v.Rank(ids, id); got != want[i] {
+				t.Errorf("%s has rank %d, want %d", id, got, want[i])
+			}
+		}
+	}
+	f(0, 1, 2)
+	v.Saw(Beat{Node: "n1"})
+	f(0, 0, 1)
+	v.Saw(Beat{Node: "n2", Released: true})
+	f(0, 1, 1)
+}
+
 // TestNextOwnerHasATermBeforeItsBeat: a node that takes over from an owner that has stopped is left
 // alone from its first block on, though its first Beat may come late.
 func TestNextOwnerHasATermBeforeItsBeat(t *testing.T) {

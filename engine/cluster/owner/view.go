@@ -82,6 +82,21 @@ func (v *View) Owner() (Beat, bool) {
 	return v.beat, v.known && !v.beat.Released
 }
 
+// Rank returns the place of a node among the standbys, for Due: that of its id in ids, which are
+// those of all nodes, without the owner that was seen last.
+func (v *View) Rank(ids []string, id string) (rank int) {
+	last, _ := v.Owner()
+	for _, other := range ids {
+		if other == id {
+			break
+		}
+		if other != last.Node {
+			rank++
+		}
+	}
+	return rank
+}
+
 // Await returns the owner once there is one, or the error of ctx. owns ends when it has stopped or
 // was replaced.
 func (v *View) Await(ctx context.Context) (b Beat, owns context.Context, err error) {

@@ -147,22 +147,12 @@ func (c *cluster) reach(ctx context.Context, service, client string) (net.Conn, 
 
 // rank is the place of this node among those that may take over.
 func (c *cluster) rank() int {
-	last, _ := c.view.Owner()
 	if c.ids == nil {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(c.id))
 		return int(h.Sum32() % unknownRanks)
 	}
-	r := 0
-	for _, id := range c.ids {
-		if id == c.id {
-			break
-		}
-		if id != last.Node {
-			r++
-		}
-	}
-	return r
+	return c.view.Rank(c.ids, c.id)
 }
 
 // unknownRanks is how many places nodes have that do not know each other.
