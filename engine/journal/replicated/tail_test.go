@@ -135,6 +135,40 @@ func TestRecoverToOfASharedLog(t *testing.T) {
 	})
 }
 
+// TestFollowFromTheEnd: a standby that starts from a snapshot of all there is follows what comes
+// then, and takes over where nothing comes. A log that ends before its snapshot is damaged.
+func TestFollowFromTheEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 4)
+		m[0].append("one")
+		must(t, m[0].barrier())
+		end := m[0].journal.Durable()
+		must(t, m[1].open())
+		f := follow(m[1], end)
+		synctest.Wait()
+		m[0].append("two")
+		must(t, m[0].barrier())
+		must(t, f.stop())
+		if len(f.state) != 1 || f.state[end+1] != "two" {
+			t.Errorf("it follows %v", f.state)
+		}
+		for i, after := range []journal.Index{end + 1, end + 3} {
+			n := m[2+i]
+			must(t, n.open())
+			log, err := journal.Open(followed{n.store}, journal.Config{})
+			must(t, err)
+			n.journal = log
+			err = log.Replay(after, func(i journal.Index, rec []byte) error {
+				t.Errorf("record %d (%q) is shown", i, rec)
+				return nil
+			})
+			if (err == nil) != (i == 0) {
+				t.Errorf("after %d of %d: %v", after, end+1, err)
+			}
+		}
+	})
+}
+
 // TestTailEnds by an error of its caller, by its context, and where what is next was purged.
 func TestTailEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
