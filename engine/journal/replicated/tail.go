@@ -31,7 +31,7 @@ func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan
 			return err
 		case err != nil:
 			t.wait(err)
-		case ended && t.next != 0 && s.stored.Load() < t.next && due():
+		case ended && t.next != 0 && s.stored.Load()+1 == t.next && due():
 			return nil
 		}
 	}

@@ -63,6 +63,43 @@ func TestTailAsksAgainBeforeItEnds(t *testing.T) {
 	})
 }
 
+// TestTailAsksAgainWhereTheStreamIsBehind: a server that has lost touch with the others shows less
+// than was seen of the stream. A standby neither takes over on its word nor takes the log for
+// damaged.
+func TestTailAsksAgainWhereTheStreamIsBehind(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 3)
+		m[0].append("one")
+		must(t, m[0].barrier())
+		for _, n := range m[1:] {
+			s := tail(t, n)
+			if n == m[1] { // it has followed, and the other one has begun to
+				s.start()
+				synctest.Wait()
+				m[0].append("two")
+				must(t, m[0].barrier())
+				synctest.Wait()
+			}
+			n.client.SetFaults(memstream.Faults{Stale: 1000})
+			close(s.turn)
+			if n == m[2] {
+				s.start()
+			}
+			time.Sleep(time.Minute)
+			select {
+			case err := <-s.ended:
+				t.Fatalf("it ended: %v, having seen %d of %d messages", err, s.seen, n.log.Len())
+			default:
+			}
+			n.client.SetFaults(memstream.Faults{})
+			must(t, <-s.ended)
+			if !slices.Equal(s.seen, []journal.Index{1, 2, 3}) {
+				t.Errorf("seen %d", s.seen)
+			}
+		}
+	})
+}
+
 // TestTailOutlivesSilence: a stream without a leader answers nothing for a while. A standby goes on
 // when it is back, whether it had begun to read or not, and whether it is its turn or not.
 func TestTailOutlivesSilence(t *testing.T) {
