@@ -140,10 +140,11 @@ func (w *walk) block(first Index, b []byte) error {
 	return d.each(w.after, w.f)
 }
 
-// follows checks a block against the one before it.
+// follows checks a block against the one before it. The first one may end right before the next
+// index: nothing is behind it yet.
 func (w *walk) follows(d *block) error {
 	switch {
-	case w.known && d.first != w.want || d.last() < w.want:
+	case w.known && d.first != w.want || d.last()+1 < w.want:
 		return fmt.Errorf("it holds %d to %d, but %d is next", d.first, d.last(), w.want)
 	case !w.known && d.first > 1:
 		return nil

@@ -115,6 +115,35 @@ func TestView(t *testing.T) {
 	}
 }
 
+// TestRank: the partitions begin with one node each. Of a partition that is handed over, its new
+// owner is first, and the others come a term later.
+func TestRank(t *testing.T) {
+	f := func(partition int, last Beat, want ...int) {
+		t.Helper()
+		ids, v := []string{"a", "b", "c"}, NewView(0)
+		if last.Node != "" {
+			v.Saw(last)
+		}
+		for i, id := range ids {
+			if got := v.Rank(ids, id, partition, partition+1); got != want[i] {
+				t.Errorf("partition %d after %+v: %s has rank %d, want %d", partition, last, id, got, want[i])
+			}
+		}
+	}
+	f(0, Beat{}, 0, 1, 2)
+	f(1, Beat{}, 2*firstRanks, 0, firstRanks)
+	f(2, Beat{}, firstRanks, 2*firstRanks, 0)
+	f(3, Beat{}, 0, firstRanks, 2*firstRanks)
+	f(0, Beat{Node: "a"}, 0, 0, 1)
+	f(1, Beat{Node: "c"}, 1, 0, 1)
+	f(0, Beat{Node: "a", Released: true}, 0, 0, 1)
+	f(0, Beat{Node: "a", Released: true, To: "c"}, handedRanks, handedRanks, 0)
+	f(2, Beat{Node: "c", Released: true, To: "a"}, 0, handedRanks+1, handedRanks)
+	if r := NewView(0).Rank(nil, "a", 0, 1); r < 0 || r >= unknownRanks {
+		t.Errorf("a node that knows no other has rank %d", r)
+	}
+}
+
 // TestNextOwnerHasATermBeforeItsBeat: a node that takes over from an owner that has stopped is left
 // alone from its first block on, though its first Beat may come late.
 func TestNextOwnerHasATermBeforeItsBeat(t *testing.T) {

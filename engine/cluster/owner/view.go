@@ -2,6 +2,7 @@ package owner
 
 import (
 	"context"
+	"hash/fnv"
 	"sync"
 	"time"
 )
@@ -15,9 +16,14 @@ const (
 	// staggerShare: each standby behind the first waits this much of a term longer, so that they do
 	// not all take over at once.
 	staggerShare = 2
-	// HandedRanks is how many ranks the others are behind the node that an owner has handed the log
+	// handedRanks is how many ranks the others are behind the node that an owner has handed the log
 	// to: a term.
-	HandedRanks = staggerShare
+	handedRanks = staggerShare
+	// unknownRanks is how many places nodes have that do not know each other.
+	unknownRanks = 3
+	// firstRanks is how many ranks the nodes are apart while one of several partitions has had no
+	// owner: one that starts a moment later than the others owns its share all the same.
+	firstRanks = 4
 )
 
 // View is what a standby knows. Its methods may be called from any goroutine.
@@ -128,6 +134,39 @@ func (v *View) Owner() (Beat, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.beat, v.known && !v.beat.Released
+}
+
+// Rank returns the place of a node among the standbys of a partition, for Due: that of its id in
+// ids, which are those of all nodes, without the owner that was seen last. The order begins with
+// another node in each partition, so that nodes that start together own some each. Where the nodes
+// do not know each other, ids is empty. A node that the owner has handed the log to is before all.
+func (v *View) Rank(ids []string, id string, partition, partitions int) (rank int) {
+	last, _ := v.Owner()
+	if len(ids) == 0 {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(id))
+		rank = int((h.Sum32() + uint32(partition)) % unknownRanks)
+	}
+	for i := range ids {
+		other := ids[(partition+i)%len(ids)]
+		if other == id {
+			break
+		}
+		if other != last.Node {
+			rank++
+		}
+	}
+	switch {
+	case !last.Released || last.To == "":
+		if partitions > 1 && v.Changes() == 0 {
+			rank *= firstRanks
+		}
+	case last.To == id:
+		return 0
+	default:
+		rank += handedRanks
+	}
+	return rank
 }
 
 // Await returns the owner once there is one, or the error of ctx. owns ends when it has stopped or

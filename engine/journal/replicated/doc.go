@@ -54,7 +54,7 @@
 // # Damage
 //
 // A replica can lose messages without an error of its own. A stream with deleted messages is not
-// opened. Replay and Follow know which sequence is next and where the stream ends. What is missing
+// opened. Replay and Tail know which sequence is next and where the stream ends. What is missing
 // on the replica that shows it is asked for from the leader. Every block is checked against the one
 // before it. What does not follow is a *journal.DamageError and is not shown.
 package replicated

@@ -13,8 +13,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// Store is a journal.Store on a stream. journal.Store has the rules of its calls. Follow runs
-// before a Log is opened on it; Barrier, Confirmed and Fence may be called at any time.
+// Store is a journal.Store on a stream. journal.Store has the rules of its calls. Tail runs
+// before its first change; Barrier, Confirmed and Fence may be called at any time.
 type Store struct {
 	cfg   Config
 	log   *slog.Logger
@@ -69,11 +69,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Refresh is for a Store that has appended nothing: it looks at the stream again as Open does.
+// Refresh is for a Store that has appended nothing: it looks at the stream again as Open does. That
+// the server which answers is behind what was seen before is an error, and no damage.
 func (s *Store) Refresh(ctx context.Context) error {
 	st, err := s.cfg.Stream.State(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot open journal: %w", err)
+	}
+	if seen := s.stored.Load(); st.Last < seen {
+		return fmt.Errorf("cannot look at the stream again: the server that answers shows %d messages, and there were %d", st.Last, seen)
 	}
 	if st.Deleted > 0 {
 		return &journal.DamageError{Where: "stream", Err: fmt.Errorf("%d messages are deleted: this replica has lost them", st.Deleted)}

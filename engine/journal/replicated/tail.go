@@ -125,3 +125,23 @@ func (t *tailing) take(m *Message) error {
 	t.next = m.Seq + 1
 	return nil
 }
+
+// followControl takes a control message over, unless it is known already. last is the last index
+// that was seen.
+func (s *Store) followControl(m *Message, last journal.Index) error {
+	s.seen.Lock()
+	known := s.seen.at
+	s.seen.Unlock()
+	if m.Seq <= known {
+		return nil
+	}
+	if err := s.control(m); err != nil {
+		return err
+	}
+	for _, c := range s.cuts() {
+		if c.seq > known && c.from <= last {
+			return fmt.Errorf("%w: the log was cut from index %d on", ErrRebuild, c.from)
+		}
+	}
+	return nil
+}

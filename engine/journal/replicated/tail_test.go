@@ -65,6 +65,43 @@ func TestTailAsksAgainBeforeItEnds(t *testing.T) {
 	})
 }
 
+// TestTailAsksAgainWhereTheStreamIsBehind: a server that has lost touch with the others shows less
+// than was seen of the stream. A standby neither takes over on its word nor takes the log for
+// damaged.
+func TestTailAsksAgainWhereTheStreamIsBehind(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 3)
+		m[0].append("one")
+		must(t, m[0].barrier())
+		for _, n := range m[1:] {
+			s := tail(t, n)
+			if n == m[1] { // it has followed, and the other one has begun to
+				s.start()
+				synctest.Wait()
+				m[0].append("two")
+				must(t, m[0].barrier())
+				synctest.Wait()
+			}
+			n.client.SetFaults(memstream.Faults{Stale: 1000})
+			close(s.turn)
+			if n == m[2] {
+				s.start()
+			}
+			time.Sleep(time.Minute)
+			select {
+			case err := <-s.ended:
+				t.Fatalf("it ended: %v, having seen %d of %d messages", err, s.seen, n.log.Len())
+			default:
+			}
+			n.client.SetFaults(memstream.Faults{})
+			must(t, <-s.ended)
+			if !slices.Equal(s.seen, []journal.Index{1, 2, 3}) {
+				t.Errorf("seen %d", s.seen)
+			}
+		}
+	})
+}
+
 // TestTailOutlivesSilence: a stream without a leader answers nothing for a while. A standby goes on
 // when it is back, whether it had begun to read or not, and whether it is its turn or not.
 func TestTailOutlivesSilence(t *testing.T) {
@@ -133,6 +170,40 @@ func TestRecoverToOfASharedLog(t *testing.T) {
 		must(t, m[2].claim())
 		if m[2].state[2] != "two" || m[2].state[3] != "three" || len(m[2].state) != 2 {
 			t.Errorf("%v", m[2].state)
+		}
+	})
+}
+
+// TestFollowFromTheEnd: a standby that starts from a snapshot of all there is follows what comes
+// then, and takes over where nothing comes. A log that ends before its snapshot is damaged.
+func TestFollowFromTheEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 4)
+		m[0].append("one")
+		must(t, m[0].barrier())
+		end := m[0].journal.Durable()
+		must(t, m[1].open())
+		f := follow(m[1], end)
+		synctest.Wait()
+		m[0].append("two")
+		must(t, m[0].barrier())
+		must(t, f.stop())
+		if len(f.state) != 1 || f.state[end+1] != "two" {
+			t.Errorf("it follows %v", f.state)
+		}
+		for i, after := range []journal.Index{end + 1, end + 3} {
+			n := m[2+i]
+			must(t, n.open())
+			log, err := journal.Open(followed{n.store}, journal.Config{})
+			must(t, err)
+			n.journal = log
+			err = log.Replay(after, func(i journal.Index, rec []byte) error {
+				t.Errorf("record %d (%q) is shown", i, rec)
+				return nil
+			})
+			if (err == nil) != (i == 0) {
+				t.Errorf("after %d of %d: %v", after, end+1, err)
+			}
 		}
 	})
 }

@@ -53,33 +53,6 @@ func TestARecoveryThatMayFollowAnew(t *testing.T) {
 	}
 }
 
-// TestRanks: the partitions begin with one node each. Of a partition that is handed over, its new
-// owner is first, and the others come a term later.
-func TestRanks(t *testing.T) {
-	f := func(partition int, last owner.Beat, want ...int) {
-		t.Helper()
-		ids := []string{"a", "b", "c"}
-		for i, id := range ids {
-			l := &lease{node: &cluster{id: id, ids: ids, cfg: &config.Cluster{Partitions: partition + 1}}, partition: partition, view: owner.NewView(0)}
-			if last.Node != "" {
-				l.view.Saw(last)
-			}
-			if got := l.rank(); got != want[i] {
-				t.Errorf("partition %d after %+v: %s has rank %d, want %d", partition, last, id, got, want[i])
-			}
-		}
-	}
-	f(0, owner.Beat{}, 0, 1, 2)
-	f(1, owner.Beat{}, 2*firstRanks, 0, firstRanks)
-	f(2, owner.Beat{}, firstRanks, 2*firstRanks, 0)
-	f(3, owner.Beat{}, 0, firstRanks, 2*firstRanks)
-	f(0, owner.Beat{Node: "a"}, 0, 0, 1)
-	f(1, owner.Beat{Node: "c"}, 1, 0, 1)
-	f(0, owner.Beat{Node: "a", Released: true}, 0, 0, 1)
-	f(0, owner.Beat{Node: "a", Released: true, To: "c"}, owner.HandedRanks, owner.HandedRanks, 0)
-	f(2, owner.Beat{Node: "c", Released: true, To: "a"}, 0, owner.HandedRanks+1, owner.HandedRanks)
-}
-
 // TestADrainedNodeTakesNothingOver until it is resumed.
 func TestADrainedNodeTakesNothingOver(t *testing.T) {
 	l := &lease{node: &cluster{id: "a", ids: []string{"a", "b", "c"}, cfg: &config.Cluster{Partitions: 1}, term: time.Nanosecond}, view: owner.NewView(0)}

@@ -55,7 +55,7 @@ func (l *lease) openStore(ec embedded.Config) (diskStore, error) {
 	case err == nil:
 		l.shared.Store(s)
 		if l.node.several() { // nodes join at about one time, and take over in the order of their ranks
-			l.view.Heard(owner.Now())
+			l.view.Heard(owner.Now(), 0, 0)
 		}
 		return s, nil
 	case s != nil:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -63,49 +62,6 @@ func (l *lease) newForwarder() *peer.Forwarder {
 	return f
 }
 
-// rank is the place of this node among those that may take over. The partitions begin with one node
-// each.
-func (l *lease) rank() int {
-	last, _ := l.view.Owner()
-	switch {
-	case !last.Released || last.To == "":
-		return l.place(last.Node)
-	case last.To == l.node.id:
-		return 0
-	}
-	return owner.HandedRanks + l.place(last.Node)
-}
-
-// place is the place of this node among those that may take over from a node, "" for none.
-func (l *lease) place(from string) (r int) {
-	c := l.node
-	if c.ids == nil {
-		h := fnv.New32a()
-		_, _ = h.Write([]byte(c.id))
-		return int((h.Sum32() + uint32(l.partition)) % unknownRanks)
-	}
-	for i := range c.ids {
-		id := c.ids[(l.partition+i)%len(c.ids)]
-		if id == c.id {
-			break
-		}
-		if id != from {
-			r++
-		}
-	}
-	if c.several() && l.view.Changes() == 0 {
-		r *= firstRanks
-	}
-	return r
-}
-
-// firstRanks is how many ranks the nodes are apart while a partition has had no owner: one that
-// starts a moment later than the others owns its share all the same.
-const firstRanks = 4
-
-// unknownRanks is how many places nodes have that do not know each other.
-const unknownRanks = 3
-
 // turnChecks is how often in a term a standby looks whether it may take over.
 const turnChecks = 50
 
@@ -138,7 +94,7 @@ func (l *lease) turn() <-chan struct{} {
 // due reports whether nothing was heard of an owner for so long that this node may take over.
 func (l *lease) due() bool {
 	c := l.node
-	return !c.leaving.Load() && !c.drained.Load() && l.view.Due(owner.Now(), c.term, l.rank())
+	return !c.leaving.Load() && !c.drained.Load() && l.view.Due(owner.Now(), c.term, l.view.Rank(l.node.ids, l.node.id, l.partition, l.node.partitions()))
 }
 
 // beats takes what the owner has written.
