@@ -157,7 +157,8 @@ func (s shared) Follow(from journal.Index, f func(first journal.Index, block []b
 	copying.Go(func() { l.copySnapshots(ctx) })
 	defer copying.Wait()
 	defer stop()
-	return s.Tail(l.ctx, from, l.turn, l.due, func() { l.view.Heard(l.n.clock.elapsed()) }, f)
+	heard := func(fence uint64, sent time.Duration) { l.view.Heard(l.n.clock.elapsed(), fence, int64(sent)) }
+	return s.Tail(l.ctx, from, l.turn, l.due, heard, f)
 }
 
 // copySnapshots keeps copies of snapshots on the disk of a standby.
@@ -173,18 +174,24 @@ func (l *life) copySnapshots(ctx context.Context) {
 	}
 }
 
-// turn returns a channel that is closed when this process is to take over.
+// turn returns a channel that is closed when this process is to take over, or to look at the log.
 func (l *life) turn() <-chan struct{} {
-	turn := make(chan struct{})
+	turn, look := make(chan struct{}), l.n.clock.elapsed()+int64(term/2)
 	l.tasks.Go(func() {
 		for l.sleep(term/turnChecks, l.turns) {
-			if _, err := l.net.State(l.ctx); err == nil && l.due() { // one that is cut off cannot take over
+			if _, err := l.net.State(l.ctx); err == nil && (l.due() || l.silent(look)) { // one that is cut off cannot take over
 				close(turn)
 				return
 			}
 		}
 	})
 	return turn
+}
+
+// silent reports whether this process was shown nothing for half of a term, and not since a time.
+func (l *life) silent(since int64) bool {
+	now := l.n.clock.elapsed()
+	return now > since && l.view.Silent(now) > term/2
 }
 
 // due reports whether nothing was heard of an owner for so long that this process may take over.

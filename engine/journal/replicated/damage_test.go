@@ -27,7 +27,7 @@ type tailed struct {
 // Follow implements journal.Shared.
 func (s tailed) Follow(from journal.Index, f func(first journal.Index, block []byte) error) error {
 	never := make(chan struct{})
-	return s.Tail(s.ctx, from, func() <-chan struct{} { return never }, func() bool { return false }, func() {}, f)
+	return s.Tail(s.ctx, from, func() <-chan struct{} { return never }, func() bool { return false }, unheard, f)
 }
 
 // Close implements journal.Store. The member closes its store.
