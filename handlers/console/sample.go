@@ -209,12 +209,7 @@ func (o *overview) protocols() (list []total) {
 // place: it is empty unless the fact of that ID is bad.
 func (o *overview) texts() map[string]string {
 	m := map[string]string{"rates-over": seconds(o.Rates.OverSeconds)}
-	for _, f := range o.facts() {
-		m["fact-"+f.ID] = f.Value
-		if m["bad-"+f.ID] = ""; f.Bad {
-			m["bad-"+f.ID] = "yes"
-		}
-	}
+	addFacts(m, o.facts())
 	for _, s := range o.states() {
 		m["state-"+s.Name] = group(fmt.Sprint(s.Count))
 	}
@@ -222,4 +217,14 @@ func (o *overview) texts() map[string]string {
 		m["open-"+p.Name] = group(fmt.Sprint(p.Count))
 	}
 	return m
+}
+
+// addFacts adds the texts of facts.
+func addFacts(m map[string]string, facts []fact) {
+	for _, f := range facts {
+		m["fact-"+f.ID] = f.Value
+		if m["bad-"+f.ID] = ""; f.Bad {
+			m["bad-"+f.ID] = "yes"
+		}
+	}
 }

@@ -121,6 +121,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	defer close(s.stopped)
 	s.banner(o)
 	warnFiles(s.log, cfg)
+	s.announce()
 	if s.admin != nil { // before the store is read, so that it can be asked how far that is
 		go func() { s.report(s.admin.Serve()) }()
 	}
@@ -229,7 +230,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if s.exacta, err = openProjects(&cfg.Exacta, o, reg); err != nil {
 		return nil, err
 	}
-	if err = o.cluster.register(reg); err != nil {
+	if err = s.registerCluster(reg); err != nil {
 		return nil, err
 	}
 	if err = s.registerLatency(reg, o.recorder); err != nil {
@@ -241,8 +242,8 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	oc := ops.Config{
 		Addr: cfg.Admin.ListenAddr, Listener: o.Sockets.take("admin.listen_addr", cfg.Admin.ListenAddr), InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
 		Live: s.kernel.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
-		Recovery: s.kernel.store.recovery, Store: func() ops.Store { return s.kernel.store.view(time.Now()) },
-		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor, Reload: s.lastReload, Cluster: s.viewCluster(),
+		Recovery: s.kernel.store.recovery, Store: s.viewStore, Cluster: s.viewCluster(), Standing: s.standing,
+		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor, Reload: s.lastReload,
 		Overview: func() obs.Overview { return s.overview(o.recorder.Latencies(), time.Now()) },
 	}
 	if s.console, err = s.openConsole(&oc, o.Build.Version); err != nil {
@@ -305,13 +306,6 @@ func (s *server) listening(to io.Writer, what string, a *config.Access, bs []bou
 		if b.open {
 			s.log.Warn(a.Key("insecure_bind")+" is on: anybody who reaches this address may use it", "addr", b.addr)
 		}
-	}
-}
-
-// showBound prints where a part listens.
-func showBound(to io.Writer, what string, bs []bound) {
-	for _, b := range bs {
-		fmt.Fprintf(to, "%s listening on %s (%s)\n", what, b.addr, b.kind)
 	}
 }
 

@@ -35,6 +35,7 @@ type cluster struct {
 	dial   peer.Config
 	addr   string // for other nodes
 	view   *owner.View
+	roll   roll
 	log    *slog.Logger
 
 	forwards *peer.Forwarder
@@ -283,6 +284,9 @@ func (c *cluster) follows() bool {
 	_, known := c.view.Owner()
 	return known && !c.owns.Load() && c.view.Silent(owner.Now()) < silentTerms*c.term
 }
+
+// hasRead reports whether the log of the cluster was read so far that an owner is in it.
+func (c *cluster) hasRead() bool { return c != nil && c.view.Changes() > 0 }
 
 // silentTerms is for how many terms a standby counts on an owner of which it hears nothing: one is
 // over before another node takes over.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/cluster/owner"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
@@ -28,9 +29,6 @@ var (
 	_ journal.Shared    = watchedShared{}
 	_ journal.Pipelined = watchedShared{}
 )
-
-// copiesDir is the directory of the copies of snapshots, in store.dir.
-const copiesDir = "copies"
 
 // openStore opens the journal of the cluster, with the copies of its snapshots in the directory of
 // the node.
@@ -79,7 +77,7 @@ func (c *cluster) openShared(ctx context.Context, ec embedded.Config) (*sharedSt
 	if embedded.IsStore(ec.Dir) {
 		return nil, errors.New("it has the journal of a single server, which the cluster does not have: move it away, or set cluster.mode=off")
 	}
-	ec.Dir = filepath.Join(ec.Dir, copiesDir)
+	ec.Dir = filepath.Join(ec.Dir, config.ClusterCopies)
 	if err = os.MkdirAll(ec.Dir, 0o700); err != nil {
 		return nil, err
 	}

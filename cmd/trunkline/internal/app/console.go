@@ -56,6 +56,7 @@ func (s *server) openConsole(oc *ops.Config, version string) (*consolePages, err
 		Overview: oc.Overview, Processes: p.processes, Process: p.process, Terminate: p.terminate,
 		Threads: p.threads, Thread: p.thread, Topics: p.topics, Subscribe: p.subscribe,
 		Connections: oc.Connections, Drop: s.dropConnection, Slow: oc.Slow, Store: p.store, Settings: p.settings,
+		Cluster: oc.Cluster, Standing: oc.Standing, Unready: p.unready,
 	}
 	if s.exacta != nil {
 		src.Projects, src.Project, src.Cancel = p.projects, p.project, p.cancel
@@ -86,10 +87,27 @@ func (p *consolePages) shutdown() {
 // errNotReady is returned for what cannot be asked before the store was read.
 var errNotReady = errors.New("the server is not ready: it has not read its store yet")
 
+// unready returns why what is in tables cannot be shown: they are not read yet, or they are warm for
+// the day on which this node owns them, and a look would change them.
+func (p *consolePages) unready() error {
+	if p.s.kernel.whole.Load() {
+		return nil
+	}
+	st := p.s.standing()
+	text := st.Standby()
+	if text == "" {
+		return errNotReady
+	}
+	if admin := p.s.options.cluster.roll.admin(st.Owner); admin != "" {
+		return fmt.Errorf("%s: the console of the owner shows this, on its admin address %s", text, admin)
+	}
+	return fmt.Errorf("%s: the console of the owner shows this", text)
+}
+
 // dial opens a connection to the kernel endpoint.
 func (p *consolePages) dial() (*client.Conn, error) {
-	if !p.s.kernel.whole.Load() {
-		return nil, errNotReady
+	if err := p.unready(); err != nil {
+		return nil, err
 	}
 	here, there := net.Pipe()
 	go func() { _ = p.host.Serve(there, "console") }()
@@ -107,9 +125,6 @@ func notFound(err error) error {
 
 func (p *consolePages) processes(f console.ProcessFilter) (list console.ProcessList) {
 	list.Processes = []console.Process{}
-	if !p.s.kernel.whole.Load() {
-		return list
-	}
 	svc, last := p.s.kernel.svc, f.After
 	list.Total = svc.Stats().Counts.Total
 	svc.Processes(f.After, func(pcb *kernel.PCB) bool {
@@ -234,9 +249,6 @@ func shownThread(l *core.Listed) console.Thread {
 
 func (p *consolePages) threads(f console.ThreadFilter) (list console.ThreadList) {
 	list.Threads = []console.Thread{}
-	if !p.s.kernel.whole.Load() {
-		return list
-	}
 	engine, last := p.s.kernel.threads.engine, f.Before
 	list.Total = int64(engine.Stats().Threads)
 	engine.List(f.Before, func(l *core.Listed) bool {
@@ -255,9 +267,6 @@ func (p *consolePages) threads(f console.ThreadFilter) (list console.ThreadList)
 }
 
 func (p *consolePages) thread(id string, after uint64, limit int) (d console.ThreadDetail, err error) {
-	if !p.s.kernel.whole.Load() {
-		return d, errNotReady
-	}
 	engine := p.s.kernel.threads.engine
 	l, ok := engine.Show([]byte(id))
 	if !ok {

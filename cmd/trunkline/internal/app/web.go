@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -177,5 +178,12 @@ func (w *web) shutdown(ctx context.Context) error {
 func (w *web) abort() {
 	if w != nil {
 		closeAll(w.bound)
+	}
+}
+
+// showBound prints where a part listens.
+func showBound(to io.Writer, what string, bs []bound) {
+	for _, b := range bs {
+		fmt.Fprintf(to, "%s listening on %s (%s)\n", what, b.addr, b.kind)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/benchview"
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/engine/obs"
 )
 
 // screen is what is shown, without where it is shown.
@@ -67,7 +68,21 @@ func (s *screen) head(width int) []benchview.Line {
 	default:
 		out = append(out, benchview.Labelled(width, "ready", benchview.Span{Text: "yes", As: benchview.Good}))
 	}
+	if s.sample != nil {
+		out = append(out, cluster(width, s.sample.Cluster)...)
+	}
 	return out
+}
+
+// cluster is what the server is in its cluster; no line where it has none.
+func cluster(width int, st *obs.Standing) []benchview.Line {
+	switch text := st.Standby(); {
+	case st == nil:
+		return nil
+	case text != "":
+		return []benchview.Line{benchview.Labelled(width, "cluster", benchview.Span{Text: benchview.Clean(text)}, benchview.Span{Text: "clients are seen at the owner"})}
+	}
+	return []benchview.Line{benchview.Labelled(width, "cluster", benchview.Span{Text: benchview.Clean(st.Node) + " owns the journal"})}
 }
 
 // counts are the lines between the head and the methods.
