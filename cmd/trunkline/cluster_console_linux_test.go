@@ -64,6 +64,7 @@ func TestClusterConsole(t *testing.T) {
 	owner.kill()
 	c.Wait(`!["none is known", arguments[0]].includes(document.getElementById("fact-owner").textContent)`, owner.id)
 	gone := fmt.Sprintf(`document.getElementById("node-%s-seen")`, owner.id)
+	c.Wait(fmt.Sprintf(`document.getElementById("node-%s-role").textContent === "was owner"`, owner.id))
 	c.Wait(gone+`.classList.contains("bad") && document.getElementById("partition-0-owner").textContent !== arguments[0]`, owner.id)
 	c.Looks("owner-died")
 	owner.start()

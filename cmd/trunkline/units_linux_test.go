@@ -83,8 +83,9 @@ var dropIns = []string{"tls.conf", "cluster.conf"}
 
 // TestUnitOfANode: the settings of the example fit together.
 func TestUnitOfANode(t *testing.T) {
+	environ := readUnit(t, "cluster.conf")["Service.Environment"]
 	t.Chdir(t.TempDir()) // no settings file
-	c, err := config.Load(newServeCmd().Flags(), readUnit(t, "cluster.conf")["Service.Environment"])
+	c, err := config.Load(newServeCmd().Flags(), environ)
 	if err != nil {
 		t.Fatal(err)
 	}

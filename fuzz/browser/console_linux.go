@@ -70,7 +70,7 @@ func (c *Console) Picture(name string) {
 		}
 		return r
 	}, strings.TrimPrefix(name, "/console/")), "_")
-	if err := os.WriteFile(filepath.Join(dir, name[:min(len(name), 80)]+".png"), c.Screenshot(), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name[:min(len(name), 80)]+".png"), c.screenshot(), 0o644); err != nil {
 		c.t.Fatal(err)
 	}
 }

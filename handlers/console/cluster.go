@@ -70,7 +70,7 @@ func (v *clusterView) facts() []fact {
 		{ID: "forwarded", Label: "Clients that the owner serves", Value: group(strconv.Itoa(v.Forwarded))},
 		{ID: "taken", Label: "Clients of other nodes", Value: group(strconv.Itoa(v.Taken))},
 		{ID: "settings", Label: "Common settings", Value: "the same on all nodes"},
-		{ID: "problem", Label: "Problem", Value: cmp.Or(v.Problem, "none"), Bad: v.Problem != ""},
+		{ID: "problem", Label: "Problem", Value: cmp.Or(v.Problem, "none"), Bad: v.Problem != "", Whole: true},
 	}
 	if !v.Quorum {
 		list[3].Value = "not seen: no change is acknowledged"
@@ -119,6 +119,9 @@ func (v *clusterView) nodes() (rows []clusterRow) {
 	for i := range v.Nodes {
 		n := &v.Nodes[i]
 		role, lag, behind := cmp.Or(n.Role, notKnown), "–", false
+		if !n.Seen && n.Role != "" {
+			role = "was " + n.Role
+		}
 		if n.Lag != nil {
 			lag, behind = group(fmt.Sprint(*n.Lag)), *n.Lag > lagShown
 		}

@@ -45,8 +45,9 @@ func TestClusterPage(t *testing.T) {
 	}
 	show(func(*obs.Cluster) {}, `<dd id="fact-owner">n1</dd>`, `<dd id="fact-majority">seen</dd>`, `<td id="node-n1-index" class="n">1 237</td>`, `<td id="node-n2-lag" class="n">3</td>`,
 		`class="bad">not since this node started, no connection</td>`, `<td id="partition-0-fence" class="n">9</td>`, `<dd id="fact-settings">the same on all nodes</dd>`,
-		`<p id="standby" class="standby" role="note">n2 is a standby of n1, at record 1234. This page is of this node alone`)
-	show(func(c *obs.Cluster) { c.Quorum, c.Problem = false, hostile }, `<div class="bad"><dt>Majority</dt><dd id="fact-majority">not seen: no change is acknowledged</dd>`, `<div class="bad"><dt>Problem</dt>`)
+		`<p id="standby" class="standby" role="note">n2 is a standby of n1, at record 1234. What this node shows is of itself`)
+	show(func(c *obs.Cluster) { c.Quorum, c.Problem = false, hostile }, `<div class="bad"><dt>Majority</dt><dd id="fact-majority">not seen: no change is acknowledged</dd>`, `<div class="whole bad"><dt>Problem</dt>`)
+	show(func(c *obs.Cluster) { c.Nodes[0].Seen = false }, `<td id="node-n1-role">was owner</td>`, `<td id="node-n1-seen" class="bad">now</td>`)
 	show(func(c *obs.Cluster) { c.SilentSeconds = 3 }, `<div><dt>Journal last heard</dt><dd id="fact-silent">3 s ago`)
 	show(func(c *obs.Cluster) { c.SilentSeconds = 3.1 }, `<div class="bad"><dt>Journal last heard</dt>`)
 	show(func(c *obs.Cluster) { c.Role, c.Owner = obs.RoleJoining, "" }, `<div class="bad"><dt>Owner</dt><dd id="fact-owner">none is known`, "n2 knows no owner of the journal")
@@ -94,9 +95,15 @@ func TestAStandbyHasNoTables(t *testing.T) {
 			want(t, r.get(root+p.path), 503, `<p role="alert" class="bad">503: n2 is a standby of n1: ask there</p>`)
 			want(t, r.get(root+name+".json?"+query), 503, `{"error":"n2 is a standby of n1: ask there"}`)
 		default:
-			want(t, r.get(root+p.path), 200, `role="note">n2 is a standby of n1, at record 1234. This page is of this node alone`)
+			want(t, r.get(root+p.path), 200, `role="note">n2 is a standby of n1, at record 1234. What this node shows is of itself`)
 		}
 	}
+	r.mu.Lock()
+	r.overview.Cluster = &obs.Standing{Role: obs.RoleStandby}
+	r.mu.Unlock()
+	r.clock.pass(time.Minute)
+	want(t, r.get(root), 200, `id="state-RUNNING">at the owner</td>`)
+	want(t, r.get(root), 200, `<dd id="fact-queue">at the owner</dd>`)
 	r.mu.Lock()
 	r.cluster.Role = obs.RoleOwner
 	r.mu.Unlock()

@@ -8,7 +8,7 @@
 //	GET  /console/projects       open ones; /console/project?id= has its plan and events
 //	GET  /console/topics         types of events; /console/topic?type= follows some of them
 //	GET  /console/connections    open ones; /console/connection?id= is one of them
-//	GET  /console/cluster        nodes and partitions; its values follow over /console/cluster/live
+//	GET  /console/cluster        nodes and partitions, which follow over /console/cluster/live
 //	GET  /console/slowlog, /console/store, /console/settings, /console/help
 //	POST /console/process/terminate, /console/connection/drop, /console/project/cancel
 //	POST /console/login, /console/logout

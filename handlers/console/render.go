@@ -170,7 +170,7 @@ func (c *Console) html(r *http.Request, status int, name string, v visitor, data
 	if v.role != stranger {
 		out.Nav = c.nav(name)
 	}
-	if s := c.standing(); s != nil && v.role != stranger {
+	if s := c.standing(); s != nil && v.role != stranger && name != errorTemplate {
 		out.InCluster, out.Standby = true, mark(s)
 	}
 	if p.load != nil {
@@ -197,7 +197,7 @@ func (c *Console) standing() *obs.Standing {
 func mark(s *obs.Standing) string {
 	text := s.Standby()
 	if text != "" {
-		text += ". This page is of this node alone: the owner serves all clients, and has its own console."
+		text += ". What this node shows is of itself: the owner serves all clients, and has its own console."
 	}
 	return text
 }

@@ -40,8 +40,8 @@ type Source struct {
 
 	Slow  func() obs.SlowLog
 	Store func() Store
-	// Cluster returns what is known of the cluster, Standing what the server is to its journal; nil,
-	// or that it returns, where there is none.
+	// Cluster returns what is known of the cluster, Standing what the server is to its journal: nil
+	// where there is none.
 	Cluster  func() obs.Cluster
 	Standing func() *obs.Standing
 	// Unready returns why processes, threads and topics cannot be shown now; nil: they can.

@@ -143,7 +143,7 @@ func (s *server) announce() {
 		for {
 			note, err := json.Marshal(s.self())
 			if err == nil {
-				err = c.member.Tell(c.subject(), note)
+				err = c.member.Send(c.subject(), note)
 			}
 			if err != nil { // the connection is lost, which is in the log
 				s.log.Debug("cannot announce this node", "error", err)

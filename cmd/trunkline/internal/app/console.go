@@ -87,8 +87,8 @@ func (p *consolePages) shutdown() {
 // errNotReady is returned for what cannot be asked before the store was read.
 var errNotReady = errors.New("the server is not ready: it has not read its store yet")
 
-// unready returns why what is in tables cannot be shown: they are not read yet, or they are warm for
-// the day on which this node owns them, and a look would change them.
+// unready returns why what is in tables cannot be shown: they are not read yet, or a standby keeps
+// them warm, and a look would change them.
 func (p *consolePages) unready() error {
 	if p.s.kernel.whole.Load() {
 		return nil
