@@ -18,13 +18,16 @@ import (
 func newClusterCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Show the cluster that a running server belongs to",
-		Long: "Show the cluster that a running server belongs to (cluster.mode). Each node\n" +
-			"answers for itself, on its admin endpoint.",
+		Short: "Show the cluster of a running server, and change who owns what",
+		Long: "Show the cluster that a running server belongs to (cluster.mode), and hand over\n" +
+			"what nodes own. Each node answers on its admin endpoint.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newClusterStatusCmd())
+	for _, o := range clusterOrders() {
+		cmd.AddCommand(newClusterOrderCmd(&o))
+	}
 	return cmd
 }
 
@@ -64,27 +67,40 @@ func runClusterStatus(cmd *cobra.Command, f *adminQuery) error {
 	case !c.Quorum:
 		return cli.Errorf(cli.CodeFailed, "node %s sees no majority of its cluster: no change is acknowledged", c.Node).
 			WithHint("start the nodes that are not seen, with their directories; docs/cluster.md has more under 'No majority'")
-	case c.Owner == "":
-		return cli.Errorf(cli.CodeFailed, "node %s knows of no owner of the journal", c.Node).
-			WithHint("ask another node with --admin; docs/cluster.md has more under 'No owner'")
+	}
+	for _, p := range append([]obs.ClusterPartition{c.ClusterPartition}, c.Partitions...) {
+		if p.Owner == "" {
+			return cli.Errorf(cli.CodeFailed, "node %s knows of no owner of the journal (partition %d)", c.Node, p.Partition).
+				WithHint("ask another node with --admin; docs/cluster.md has more under 'No owner'")
+		}
 	}
 	return nil
 }
 
-// clusterRows is what is known of the cluster as a whole.
+// clusterRows is what is known of the cluster as a whole: in rows of its own what differs between
+// partitions.
 func clusterRows(c *ops.Cluster) [][]string {
 	var t table
 	t.add("CLUSTER", "%s", c.Name)
 	t.add("NODE", "%s", c.Node)
-	t.add("ROLE", "%s", c.Role)
-	t.add("OWNER", "%s", ownerText(c))
-	if c.OwnerFence > 0 {
-		t.add("FENCE", "%d", c.OwnerFence)
+	if c.Drained {
+		t.add("DRAINED", "yes: it takes nothing over")
 	}
-	t.add("RECORDS", "%d", c.Index)
+	if len(c.Partitions) == 0 {
+		t.add("ROLE", "%s", c.Role)
+		t.add("OWNER", "%s", ownerText(&c.ClusterPartition))
+		if c.OwnerFence > 0 {
+			t.add("FENCE", "%d", c.OwnerFence)
+		}
+		t.add("RECORDS", "%d", c.Index)
+	}
+	for i := range c.Partitions {
+		p := &c.Partitions[i]
+		t.add(fmt.Sprintf("PARTITION %d", p.Partition), "%s, owner %s, %d records", p.Role, ownerText(p), p.Index)
+	}
 	t.add("LEASE", "%s", secondsText(c.LeaseSeconds))
 	t.add("FORWARDED", "%d to the owner, %d from other nodes", c.Forwarded, c.Taken)
-	if c.Role == obs.RoleStandby {
+	if c.Role == obs.RoleStandby && len(c.Partitions) == 0 {
 		t.add("SILENT", "%s", secondsText(c.SilentSeconds))
 	}
 	if c.Mode == config.ClusterNATS {
@@ -105,6 +121,9 @@ func nodeRows(c *ops.Cluster) [][]string {
 		if !n.Seen && n.Role != "" {
 			role = "was " + n.Role
 		}
+		if n.Drained {
+			role += ", drained"
+		}
 		switch {
 		case n.Node == c.Node:
 			seen = "this node"
@@ -122,11 +141,11 @@ func nodeRows(c *ops.Cluster) [][]string {
 	return rows
 }
 
-func ownerText(c *ops.Cluster) string {
-	if c.Owner == "" {
+func ownerText(p *obs.ClusterPartition) string {
+	if p.Owner == "" {
 		return "none is known"
 	}
-	return c.Owner + " at " + c.OwnerAddr
+	return p.Owner + " at " + p.OwnerAddr
 }
 
 // peersText lists NATS servers; those that are not seen are marked.

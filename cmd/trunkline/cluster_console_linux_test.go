@@ -18,7 +18,7 @@ func TestClusterConsole(t *testing.T) {
 		t.Skip("a short run starts no browser")
 	}
 	b := browser.Start(t)
-	r := newClusterRig(t)
+	r := newOrderedRig(t)
 	owner := r.owner(r.nodes...)
 	standby := r.but(owner)[0]
 	one := &clusterClient{node: standby}
@@ -27,7 +27,13 @@ func TestClusterConsole(t *testing.T) {
 		return err
 	})
 	defer one.close()
-	at := func(n *clusterNode) *browser.Console { return &browser.Console{Browser: b, Base: "http://" + n.admin} }
+	at := func(n *clusterNode) *browser.Console {
+		c := &browser.Console{Browser: b, Base: "http://" + n.admin}
+		c.Show("/console/login")
+		c.Eval(`document.getElementById("token").value = arguments[0], document.querySelector("main button").click()`, orderToken)
+		c.Wait(`document.querySelector(".who")?.textContent.includes("operator")`)
+		return c
+	}
 	b.Resize(1280, 900)
 
 	c := at(owner)
@@ -71,4 +77,14 @@ func TestClusterConsole(t *testing.T) {
 	c.Wait("!" + gone + `.classList.contains("bad")`)
 	c.Wait(fmt.Sprintf(`document.getElementById("node-%s-role").textContent === "standby"`, owner.id))
 	c.Quiet("cluster")
+
+	c.Show("/console/cluster")
+	c.Eval(`document.querySelector(".change summary").click()`)
+	c.Looks("orders")
+	c.Eval(`document.querySelector(".change").scrollIntoView()`)
+	c.Picture("orders-form")
+	c.Eval(`document.getElementById("move-node").value = arguments[0], document.getElementById("move-reason").value = "by hand", document.querySelector("form[action$=move] button").click()`, owner.id)
+	c.Wait(`document.querySelector(".done")?.textContent === "The partition has its new owner."`)
+	c.Wait(`document.getElementById("fact-owner").textContent === arguments[0]`, owner.id)
+	c.Quiet("move")
 }

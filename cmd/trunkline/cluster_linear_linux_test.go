@@ -36,9 +36,62 @@ var counterModel = porcupine.Model{
 
 // counterHistory is the operations of all clients by process.
 type counterHistory struct {
+	rig   *clusterRig
+	pids  []string
 	began time.Time
 	mu    sync.Mutex
 	ops   map[string][]porcupine.Operation
+}
+
+// newCounterHistory makes processes.
+func newCounterHistory(r *clusterRig, pids ...string) *counterHistory {
+	r.t.Helper()
+	h := &counterHistory{rig: r, pids: pids, began: time.Now(), ops: make(map[string][]porcupine.Operation)}
+	first := &clusterClient{node: r.nodes[0]}
+	defer first.close()
+	for _, pid := range pids {
+		first.surely("a process", func(ctx context.Context, conn *client.Conn) error {
+			_, err := conn.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: pid})
+			return err
+		})
+	}
+	return h
+}
+
+// load has clients add to the counters and read them, perNode at each node.
+func (h *counterHistory) load(perNode int) *clusterLoad {
+	turns := make([]int, perNode*len(h.rig.nodes))
+	return newClusterLoad(h.rig, perNode, func(c *clusterClient, w int) int {
+		turns[w]++
+		in := counterCall{pid: h.pids[(turns[w]/2+w)%len(h.pids)], add: turns[w]%2 == 0}
+		if h.call(c, w, in) {
+			return 1
+		}
+		return 0
+	})
+}
+
+// check looks for an order that explains what the clients have seen.
+func (h *counterHistory) check() {
+	t := h.rig.t
+	t.Helper()
+	for pid, ops := range h.ops {
+		unknown := 0
+		for _, op := range ops {
+			if op.Output == nil {
+				unknown++
+			}
+		}
+		at := fmt.Sprintf("%d operations of %s, %d of them with an unknown outcome", len(ops), pid, unknown)
+		switch porcupine.CheckOperationsTimeout(counterModel, ops, time.Minute) {
+		case porcupine.Illegal:
+			t.Errorf("no order explains the %s: %v", at, ops)
+		case porcupine.Unknown:
+			t.Logf("not decided: %s", at)
+		default:
+			t.Log(at)
+		}
+	}
 }
 
 // call makes an operation, and notes it.
@@ -73,25 +126,8 @@ func (h *counterHistory) call(c *clusterClient, worker int, in counterCall) bool
 // lease, the clients of all nodes see counters as if there were one server.
 func TestClusterLinearizable(t *testing.T) {
 	r := newClusterRig(t)
-	h := &counterHistory{began: time.Now(), ops: make(map[string][]porcupine.Operation)}
-	pids := []string{"a", "b", "c", "d"}
-	first := &clusterClient{node: r.nodes[0]}
-	defer first.close()
-	for _, pid := range pids {
-		first.surely("a process", func(ctx context.Context, conn *client.Conn) error {
-			_, err := conn.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: pid})
-			return err
-		})
-	}
-	turns := make([]int, 2*len(r.nodes))
-	load := newClusterLoad(r, 2, func(c *clusterClient, w int) int {
-		turns[w]++
-		in := counterCall{pid: pids[(turns[w]/2+w)%len(pids)], add: turns[w]%2 == 0}
-		if h.call(c, w, in) {
-			return 1
-		}
-		return 0
-	})
+	h := newCounterHistory(r, "a", "b", "c", "d")
+	load := h.load(2)
 	defer load.end()
 	for range rounds.Few(1, 1) {
 		load.more(100)
@@ -110,21 +146,5 @@ func TestClusterLinearizable(t *testing.T) {
 		load.more(60)
 	}
 	load.end()
-	for pid, ops := range h.ops {
-		unknown := 0
-		for _, op := range ops {
-			if op.Output == nil {
-				unknown++
-			}
-		}
-		at := fmt.Sprintf("%d operations of %s, %d of them with an unknown outcome", len(ops), pid, unknown)
-		switch porcupine.CheckOperationsTimeout(counterModel, ops, time.Minute) {
-		case porcupine.Illegal:
-			t.Errorf("no order explains the %s: %v", at, ops)
-		case porcupine.Unknown:
-			t.Logf("not decided: %s", at)
-		default:
-			t.Log(at)
-		}
-	}
+	h.check()
 }

@@ -38,6 +38,7 @@ type clusterRig struct {
 	t     *testing.T
 	nodes []*clusterNode
 	web   http.Client
+	set   []string // settings of all nodes
 }
 
 // clusterNode is one of them. Its addresses and its directory outlive its processes.
@@ -52,13 +53,13 @@ type clusterNode struct {
 	ended               chan struct{}
 }
 
-// newClusterRig starts a cluster and waits until each node serves.
-func newClusterRig(t *testing.T) *clusterRig {
+// newClusterRig starts a cluster with settings of its own, and waits until each node serves.
+func newClusterRig(t *testing.T, set ...string) *clusterRig {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("three processes elect, die and recover")
 	}
-	r := &clusterRig{t: t, web: http.Client{Timeout: answerPatience}}
+	r := &clusterRig{t: t, web: http.Client{Timeout: answerPatience}, set: set}
 	free := reservePorts(t, 12)
 	var routes []string
 	for i, id := range []string{"n1", "n2", "n3"} {
@@ -111,6 +112,9 @@ func (n *clusterNode) start() {
 	n.cmd = program("serve", "--listen", n.kernel, "--http-listen=", "--admin-listen", n.admin, "--log-format=text", "--set", "store.dir="+n.dir,
 		"--set", "cluster.mode=embedded", "--set", "cluster.name=demo", "--set", "cluster.node="+n.id, "--set", "cluster.listen_addr="+n.listen,
 		"--set", "cluster.peer_addr="+n.peer, "--set", "cluster.routes="+n.routes, "--set", "cluster.election_timeout_ms=500", "--set", "cluster.lease_ms=1000")
+	for _, set := range n.rig.set {
+		n.cmd.Args = append(n.cmd.Args, "--set", set)
+	}
 	n.cmd.Stdout, n.cmd.Stderr = n.out, n.out
 	n.ended = startTied(n.rig.t, n.cmd)
 }

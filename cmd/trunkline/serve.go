@@ -86,9 +86,8 @@ func runServe(cmd *cobra.Command, _ []string) error {
 	return withHint(err)
 }
 
-// startAgain replaces this process by a new one with the same command: what a node that has lost
-// its journal has in memory is of no use. One with sockets of a supervisor ends instead, and is
-// started by that.
+// startAgain replaces this process by a new one with the same command, as a node whose server has
+// stopped needs. One with sockets of a supervisor ends instead, and is started by that.
 func startAgain(ctx context.Context, log *slog.Logger, why error) error {
 	log.Warn("starting again", "error", why)
 	select {

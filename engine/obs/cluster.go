@@ -15,18 +15,24 @@ type Standing struct {
 	Cluster string `json:"name"`
 	Node    string `json:"node"`
 	Role    string `json:"role"`
-	// Owner is the node that owns the journal; "" where none is known.
+	// Owner is the node that owns the journal, or its partition 0; "" where none is known.
 	Owner string `json:"owner"`
-	// Index is the last record that this node has.
+	// Index is the last record that this node has; of several partitions it is the sum.
 	Index uint64 `json:"index"`
+	// Partitions is how many the journal has, and Owned how many of them this node owns. Its role
+	// is RoleOwner if that is one or more.
+	Partitions int `json:"partitions"`
+	Owned      int `json:"owned"`
 }
 
-// Standby describes a node that does not own the journal: what it shows is of itself, or as of a
-// record. It is "" for the owner and for nil, which is a server without a cluster.
+// Standby describes a node that does not own all of the journal: what it shows is of itself, or as
+// of a record. It is "" for one that does and for nil, which is a server without a cluster.
 func (s *Standing) Standby() string {
 	switch {
-	case s == nil || s.Role == RoleOwner:
+	case s == nil || s.Role == RoleOwner && s.Owned == s.Partitions:
 		return ""
+	case s.Partitions > 1:
+		return fmt.Sprintf("%s owns %d of %d partitions of the journal, and is at record %d", s.Node, s.Owned, s.Partitions, s.Index)
 	case s.Role == RoleStandby:
 		return fmt.Sprintf("%s is a standby of %s, at record %d", s.Node, s.Owner, s.Index)
 	}
@@ -43,6 +49,8 @@ type Cluster struct {
 	ClusterPartition
 	Partitions   []ClusterPartition `json:"partitions,omitempty"`
 	LeaseSeconds float64            `json:"lease_seconds"`
+	// Drained: the node takes nothing over until it is resumed, or starts again.
+	Drained bool `json:"drained"`
 	// LeaseLeftSeconds is how long an owner may go on to answer reads without a further record.
 	LeaseLeftSeconds float64 `json:"lease_left_seconds"`
 	// Forwarded counts the clients of this node that another one serves, and Taken those of other
@@ -73,9 +81,12 @@ type ClusterNode struct {
 	Addr    string `json:"addr"`
 	Admin   string `json:"admin"`
 	Version string `json:"version"`
-	// Fence is that of an owner, and Index the last record that the node has.
-	Fence uint64 `json:"fence"`
-	Index uint64 `json:"index"`
+	// Indexes are the last record that the node has of each partition, and Fences those of which it
+	// is the owner, 0 for others. Index is the sum of Indexes.
+	Indexes []uint64 `json:"indexes"`
+	Fences  []uint64 `json:"fences"`
+	Index   uint64   `json:"index"`
+	Drained bool     `json:"drained"`
 	// LeaseSeconds and ElectionSeconds are settings that all nodes have in common.
 	LeaseSeconds    float64 `json:"lease_seconds"`
 	ElectionSeconds float64 `json:"election_timeout_seconds"`
@@ -86,7 +97,7 @@ type ClusterNode struct {
 	// did since this node has started.
 	Seen         bool     `json:"seen"`
 	HeardSeconds *float64 `json:"heard_seconds"`
-	// Lag is how many records of the owner it has not; nil where that is not known.
+	// Lag is how many records of the owners it has not; nil where that is not known.
 	Lag *uint64 `json:"lag"`
 }
 
@@ -99,8 +110,8 @@ type ClusterPartition struct {
 	// where none is known.
 	Owner     string `json:"owner"`
 	OwnerAddr string `json:"owner_addr"`
-	// Fence rises from owner to owner: it is that of this node, 0 if it never owned the journal
-	// since its start. OwnerFence is that of the owner, 0 where that is not known.
+	// Fence rises from owner to owner: it is that of this node, 0 if it did not own the journal
+	// since it follows it. OwnerFence is that of the owner, 0 where that is not known.
 	Fence      uint64 `json:"fence"`
 	OwnerFence uint64 `json:"owner_fence"`
 	// Index is the last record that this node has, and Lag how many of the owner it has not; nil

@@ -4,14 +4,15 @@ import "testing"
 
 func TestStanding(t *testing.T) {
 	for want, s := range map[string]*Standing{
-		"n2 is a standby of n1, at record 7":                   {Node: "n2", Role: RoleStandby, Owner: "n1", Index: 7},
-		"n2 knows no owner of the journal, and is at record 7": {Node: "n2", Role: RoleJoining, Index: 7},
+		"n2 is a standby of n1, at record 7":                           {Node: "n2", Role: RoleStandby, Owner: "n1", Index: 7},
+		"n2 knows no owner of the journal, and is at record 7":         {Node: "n2", Role: RoleJoining, Index: 7},
+		"n2 owns 1 of 3 partitions of the journal, and is at record 7": {Node: "n2", Role: RoleOwner, Partitions: 3, Owned: 1, Index: 7},
 	} {
 		if got := s.Standby(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	for _, s := range []*Standing{nil, {Node: "n1", Role: RoleOwner, Owner: "n1"}} {
+	for _, s := range []*Standing{nil, {Node: "n1", Role: RoleOwner, Owner: "n1"}, {Role: RoleOwner, Partitions: 3, Owned: 3}} {
 		if got := s.Standby(); got != "" {
 			t.Errorf("%+v is %q", s, got)
 		}

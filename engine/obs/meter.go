@@ -44,7 +44,8 @@ func (r *Recorder) SetSlowThreshold(threshold time.Duration) {
 	r.slow.threshold.Store(int64(threshold))
 }
 
-// Meter returns the meter of the methods of a protocol, whose rows have the index of their name.
+// Meter returns the meter of the methods of a protocol, whose rows have the index of their name:
+// one for all who ask for the same.
 func (r *Recorder) Meter(protocol string, methods []string) *Meter {
 	m := &Meter{protocol: protocol, methods: methods, rows: make([]meterRow, len(methods))}
 	if r == nil {
@@ -52,6 +53,11 @@ func (r *Recorder) Meter(protocol string, methods []string) *Meter {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for _, known := range r.meters {
+		if known.protocol == protocol && slices.Equal(known.methods, methods) {
+			return known
+		}
+	}
 	m.slow = &r.slow
 	r.meters = append(r.meters, m)
 	return m

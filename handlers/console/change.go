@@ -117,6 +117,29 @@ func (c *Console) act(w http.ResponseWriter, r *http.Request, action, field, key
 	c.done(w, r, v, err, next+url.QueryEscape(name))
 }
 
+// order carries out an order to the cluster.
+func (c *Console) order(w http.ResponseWriter, r *http.Request, verb string) {
+	v, ok := c.change(w, r)
+	if !ok {
+		return
+	}
+	o := ClusterOrder{Verb: verb, Node: r.PostForm.Get("node")}
+	partition, reason := r.PostForm.Get("partition"), r.PostForm.Get("reason")
+	var err error
+	if partition != "" {
+		o.Partition, err = strconv.Atoi(partition)
+	}
+	if err != nil || len(o.Node) > maxText || len(reason) > maxText || verb == "move" && (partition == "" || o.Node == "") {
+		c.refuse(w, r, v, http.StatusBadRequest, fmt.Sprintf("partition must be a number, node and reason have at most %d bytes, and a move has a partition and a node", maxText))
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), orderWithin)
+	defer cancel()
+	err = c.cfg.Source.Order(ctx, o)
+	c.audit(r, v, err, "action", "cluster_"+verb, "partition", partition, "node", o.Node, "reason", reason)
+	c.done(w, r, v, err, root+"cluster?"+url.Values{"done": {verb}}.Encode())
+}
+
 // done answers a change: a person by a page, a program by JSON.
 func (c *Console) done(w http.ResponseWriter, r *http.Request, v visitor, err error, next string) {
 	switch {

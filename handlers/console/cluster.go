@@ -30,13 +30,27 @@ func (c *clusterReader) take() *clusterView {
 	if now := c.now(); c.at.IsZero() || now.Sub(c.at) >= sampleEvery {
 		c.at, c.latest = now, c.read()
 	}
-	return &clusterView{c.latest}
+	return &clusterView{Cluster: c.latest}
 }
 
 // clusterView is the body of cluster.json.
-type clusterView struct{ obs.Cluster }
+type clusterView struct {
+	obs.Cluster
+	CanOrder bool   `json:"-"`
+	Done     string `json:"-"` // the order that was carried out last; empty: none was
+}
 
-func loadCluster(c *Console, _ *http.Request, _ query) (any, error) { return c.cluster.take(), nil }
+// orderTexts are what pages show of orders that were carried out.
+var orderTexts = map[string]string{
+	"move": "The partition has its new owner.", "drain": "The node is drained: it owns nothing, and takes nothing over.",
+	"resume": "The node takes over again.", "rebalance": "The nodes own as many partitions each, or one more.",
+}
+
+func loadCluster(c *Console, _ *http.Request, q query) (any, error) {
+	v := c.cluster.take()
+	v.CanOrder, v.Done = c.cfg.Source.Order != nil, orderTexts[q.text("done")]
+	return v, nil
+}
 
 // clusterRow is a row of a table, whose cells are replaced live.
 type clusterRow struct {
@@ -122,6 +136,9 @@ func (v *clusterView) nodes() (rows []clusterRow) {
 		if !n.Seen && n.Role != "" {
 			role = "was " + n.Role
 		}
+		if n.Drained {
+			role += ", drained"
+		}
 		if n.Lag != nil {
 			lag, behind = group(fmt.Sprint(*n.Lag)), *n.Lag > lagShown
 		}
@@ -158,12 +175,33 @@ func (v *clusterView) seen(n *obs.ClusterNode) string {
 	return text
 }
 
+// all returns the journals.
+func (v *clusterView) all() []obs.ClusterPartition {
+	if len(v.Partitions) > 0 {
+		return v.Partitions
+	}
+	return []obs.ClusterPartition{v.ClusterPartition}
+}
+
+// choices are what an order may name.
+type choices struct{ Partitions, Nodes []string }
+
+// choices returns the partitions, and the nodes that are seen.
+func (v *clusterView) choices() (c choices) {
+	for _, p := range v.all() {
+		c.Partitions = append(c.Partitions, strconv.Itoa(p.Partition))
+	}
+	for _, n := range v.Nodes {
+		if n.Seen {
+			c.Nodes = append(c.Nodes, n.Node)
+		}
+	}
+	return c
+}
+
 // partitions returns the rows of the table of journals.
 func (v *clusterView) partitions() (rows []clusterRow) {
-	all := v.Partitions
-	if len(all) == 0 {
-		all = []obs.ClusterPartition{v.ClusterPartition}
-	}
+	all := v.all()
 	for i := range all {
 		p := &all[i]
 		fence, lag := notKnown, "–"

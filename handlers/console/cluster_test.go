@@ -18,7 +18,7 @@ func clusterOf(silent float64) obs.Cluster {
 		ClusterPartition: obs.ClusterPartition{Role: obs.RoleStandby, Owner: "n1", OwnerAddr: "10.0.0.1:50071", OwnerFence: 9, Index: 1234, Lag: &lag, OwnerChanges: 2, SilentSeconds: silent},
 		Forwarded:        5, Quorum: true, Peers: []obs.ClusterPeer{{Node: "n1", Seen: true}, {Node: hostile}},
 		Nodes: []obs.ClusterNode{
-			{Node: "n1", Role: obs.RoleOwner, Addr: "10.0.0.1:50071", Admin: "127.0.0.1:50090", Version: "v1", Fence: 9, Index: 1237, LeaseSeconds: 1, Seen: true, HeardSeconds: &silent, Lag: &none},
+			{Node: "n1", Role: obs.RoleOwner, Addr: "10.0.0.1:50071", Admin: "127.0.0.1:50090", Version: "v1", Index: 1237, LeaseSeconds: 1, Seen: true, HeardSeconds: &silent, Lag: &none},
 			{Node: "n2", Role: obs.RoleStandby, Index: 1234, LeaseSeconds: 1, Seen: true, Lag: &lag},
 			{Node: hostile},
 		},

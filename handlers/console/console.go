@@ -26,6 +26,9 @@ const (
 // callWithin bounds what a page waits for.
 const callWithin = 10 * time.Second
 
+// orderWithin bounds an order to a cluster, below the time that the listener takes for an answer.
+const orderWithin = 25 * time.Second
+
 // contentSecurity lets a page load what the console itself serves, and nothing inline.
 const contentSecurity = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
@@ -122,6 +125,11 @@ func (c *Console) route() {
 	}
 	if src.Cancel != nil {
 		c.mux.HandleFunc("POST "+root+"project/cancel", c.cancel)
+	}
+	if src.Order != nil {
+		for _, verb := range []string{"move", "drain", "resume", "rebalance"} {
+			c.mux.HandleFunc("POST "+root+"cluster/"+verb, func(w http.ResponseWriter, r *http.Request) { c.order(w, r, verb) })
+		}
 	}
 	c.mux.HandleFunc("GET "+root+"login", c.loginForm)
 	c.mux.HandleFunc("POST "+root+"login", c.login)

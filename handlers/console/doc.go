@@ -11,6 +11,7 @@
 //	GET  /console/cluster        nodes and partitions, which follow over /console/cluster/live
 //	GET  /console/slowlog, /console/store, /console/settings, /console/help
 //	POST /console/process/terminate, /console/connection/drop, /console/project/cancel
+//	POST /console/cluster/move, and drain, resume and rebalance there
 //	POST /console/login, /console/logout
 //
 // A page with the suffix .json (/console/overview.json for the first one) has the same content.

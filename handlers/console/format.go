@@ -26,7 +26,7 @@ func functions(now func() time.Time) template.FuncMap {
 		"maxRows": func() int { return maxRows },
 		"facts":   (*overview).facts, "states": (*overview).states, "protocols": (*overview).protocols,
 		"stages": stages, "edges": edges,
-		"clusterFacts": (*clusterView).facts, "nodes": (*clusterView).nodes, "partitions": (*clusterView).partitions,
+		"clusterFacts": (*clusterView).facts, "nodes": (*clusterView).nodes, "partitions": (*clusterView).partitions, "choices": (*clusterView).choices,
 	}
 }
 

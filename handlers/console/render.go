@@ -135,6 +135,8 @@ func statusOf(err error) int {
 		return http.StatusBadRequest
 	case errors.Is(err, ErrNotFound):
 		return http.StatusNotFound
+	case errors.Is(err, ErrRefused):
+		return http.StatusConflict
 	}
 	return http.StatusServiceUnavailable
 }
@@ -196,7 +198,11 @@ func (c *Console) standing() *obs.Standing {
 // mark returns what pages of a node show that does not own the journal, "" for the owner.
 func mark(s *obs.Standing) string {
 	text := s.Standby()
-	if text != "" {
+	switch {
+	case text == "":
+	case s.Partitions > 1:
+		text += ". What this node shows is of itself: the owners of other partitions have consoles of their own."
+	default:
 		text += ". What this node shows is of itself: the owner serves all clients, and has its own console."
 	}
 	return text

@@ -168,7 +168,7 @@ func (o *overview) facts() []fact {
 
 // held returns the text of what a table holds. A standby does not look at its own.
 func (o *overview) held(text string) string {
-	if o.Cluster.Standby() != "" {
+	if o.Cluster != nil && o.Cluster.Role != obs.RoleOwner {
 		return "at the owner"
 	}
 	return text

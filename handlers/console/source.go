@@ -12,6 +12,9 @@ import (
 // ErrNotFound is returned by a Source for what is not there.
 var ErrNotFound = errors.New("not found")
 
+// ErrRefused is returned by a Source for an order that it does not carry out as things are.
+var ErrRefused = errors.New("refused")
+
 // Source is the server as the console sees it. A member that is nil leaves its page out. The
 // members are called from several goroutines at once, hold no lock for long, and keep to the limits
 // that they are given.
@@ -38,6 +41,9 @@ type Source struct {
 	// Drop closes a connection at once.
 	Drop func(ctx context.Context, id string) error
 
+	// Order carries out an order to the cluster that the server belongs to.
+	Order func(ctx context.Context, o ClusterOrder) error
+
 	Slow  func() obs.SlowLog
 	Store func() Store
 	// Cluster returns what is known of the cluster, Standing what the server is to its journal: nil
@@ -48,6 +54,15 @@ type Source struct {
 	Unready func() error
 	// Settings lists the settings in force. Values hold no secrets.
 	Settings func() []Setting
+}
+
+// ClusterOrder is an order to a cluster.
+type ClusterOrder struct {
+	// Verb is "move": Node is to own Partition; "drain": Node, this one where it is empty, is to
+	// own none; "resume": it takes over again; or "rebalance": the nodes are to own as many each.
+	Verb      string
+	Partition int
+	Node      string
 }
 
 // ProcessFilter selects processes. Empty texts select all.

@@ -33,6 +33,17 @@ type Store struct {
 	Cluster *obs.Standing `json:"cluster,omitempty"`
 	// Warnings are names of what needs an operator: "storage_full", "overloaded", "stopped".
 	Warnings []string `json:"warnings"`
+	// Partitions are there where a cluster has several; the rest is of partition 0.
+	Partitions []StorePartition `json:"partitions,omitempty"`
+}
+
+// StorePartition is one partition of a store.
+type StorePartition struct {
+	Partition int       `json:"partition"`
+	Recovery  *Recovery `json:"recovery,omitempty"`
+	Journal   *Journal  `json:"journal,omitempty"`
+	Disk      *Disk     `json:"disk,omitempty"`
+	Warnings  []string  `json:"warnings"`
 }
 
 // Journal is the log of changes and its snapshots. Counts are since the start of the server.

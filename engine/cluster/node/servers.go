@@ -34,13 +34,31 @@ type serverState struct {
 // the answers in the order of their names. It waits until expect servers have answered, 0 for an
 // unknown number, or none has for a while.
 func askServers(ctx context.Context, system *nats.Conn, expect int) (answers []serverState, err error) {
-	inbox := system.NewInbox()
-	sub, err := system.SubscribeSync(inbox)
+	texts, err := gather(ctx, system, askSubject, nil, expect)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range texts {
+		var a serverState
+		if err := json.Unmarshal(text, &a); err != nil {
+			return nil, fmt.Errorf("cannot read the answer of a server: %w", err)
+		}
+		answers = append(answers, a)
+	}
+	slices.SortFunc(answers, func(a, b serverState) int { return strings.Compare(a.Server.Name, b.Server.Name) })
+	return answers, nil
+}
+
+// gather asks all who listen to a subject. It waits until expect have answered, 0 for an unknown
+// number, or none has for a while.
+func gather(ctx context.Context, conn *nats.Conn, subject string, question []byte, expect int) (answers [][]byte, err error) {
+	inbox := conn.NewInbox()
+	sub, err := conn.SubscribeSync(inbox)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	if err = system.PublishRequest(askSubject, inbox, nil); err != nil {
+	if err = conn.PublishRequest(subject, inbox, question); err != nil {
 		return nil, err
 	}
 	for len(answers) < maxServers && (expect == 0 || len(answers) < expect) {
@@ -51,13 +69,8 @@ func askServers(ctx context.Context, system *nats.Conn, expect int) (answers []s
 			}
 			break
 		}
-		var a serverState
-		if err := json.Unmarshal(msg.Data, &a); err != nil {
-			return nil, fmt.Errorf("cannot read the answer of a server: %w", err)
-		}
-		answers = append(answers, a)
+		answers = append(answers, msg.Data)
 	}
-	slices.SortFunc(answers, func(a, b serverState) int { return strings.Compare(a.Server.Name, b.Server.Name) })
 	return answers, nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 func TestBeatLimits(t *testing.T) {
 	long := strings.Repeat("n", maxText)
-	b := Beat{Node: long, Addr: long, Released: true, Term: math.MaxUint32 * time.Millisecond}
+	b := Beat{Node: long, Addr: long, To: long, Released: true, Term: math.MaxUint32 * time.Millisecond}
 	rec, err := b.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -22,9 +22,10 @@ func TestBeatLimits(t *testing.T) {
 	if got, err := Decode(rec); err != nil || got != b {
 		t.Errorf("%+v, %v", got, err)
 	}
-	b.Addr += "n"
-	if _, err := b.Encode(); err == nil {
-		t.Error("256 bytes are taken")
+	for _, longer := range []Beat{{Addr: long + "n"}, {Node: long + "n"}, {To: long + "n"}} {
+		if _, err := longer.Encode(); err == nil {
+			t.Error("256 bytes are taken")
+		}
 	}
 	for _, term := range []time.Duration{(math.MaxUint32 + 1) * time.Millisecond, -time.Millisecond} {
 		if _, err := (&Beat{Term: term}).Encode(); err == nil {
@@ -47,6 +48,8 @@ func FuzzDecode(f *testing.F) {
 	rec, _ := (&Beat{Node: "n1", Addr: "127.0.0.1:1"}).Encode()
 	f.Add(rec)
 	f.Add([]byte{beatVersion, released, 0, 0, 4, 0, 0, 0})
+	f.Add([]byte{beatVersion, released | handed, 0, 0, 4, 0, 1, 'a', 0, 1, 'b'})
+	f.Add([]byte{beatVersion, handed, 0, 0, 4, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, rec []byte) {
 		b, err := Decode(rec)
 		if err != nil {
@@ -102,6 +105,13 @@ func TestView(t *testing.T) {
 	v.Saw(Beat{Node: "n2", Addr: "b"})
 	if v.Changes() != 2 {
 		t.Errorf("%d changes", v.Changes())
+	}
+	_, owns, _ = v.Await(t.Context())
+	if v.Forget(); owns.Err() == nil {
+		t.Error("an owner goes on of which nothing is read")
+	}
+	if _, ok := v.Owner(); ok {
+		t.Error("an owner is known of which nothing is read")
 	}
 }
 

@@ -15,6 +15,9 @@ const (
 	// staggerShare: each standby behind the first waits this much of a term longer, so that they do
 	// not all take over at once.
 	staggerShare = 2
+	// HandedRanks is how many ranks the others are behind the node that an owner has handed the log
+	// to: a term.
+	HandedRanks = staggerShare
 )
 
 // View is what a standby knows. Its methods may be called from any goroutine.
@@ -57,6 +60,15 @@ func (v *View) Saw(b Beat) {
 		v.changes++
 	}
 	v.beat, v.known = b, true
+	v.replace()
+	v.valid, v.replace = context.WithCancel(context.Background())
+}
+
+// Forget has no owner be known, as nothing is read of the log any more.
+func (v *View) Forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.known = false
 	v.replace()
 	v.valid, v.replace = context.WithCancel(context.Background())
 }

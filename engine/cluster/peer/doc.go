@@ -2,7 +2,7 @@
 // client asks for forwards the client's whole connection to the node that does, byte for byte, so
 // the client speaks to one server.
 //
-//	Server      the listener of a node for other nodes: a net.Listener for each service
+//	Server      the listener of a node for others: a net.Listener for each service of a partition
 //	Dial        a connection to a service of another node
 //	Forwarder   accepts clients, and joins each to a connection that Dial made
 //
@@ -15,6 +15,7 @@
 //	server    status u8
 //
 // The header holds four texts, each with its length as u8: the name of the cluster, the node that
-// dials, the service and the address of the client. Version is 1. Status 0 accepts: what follows is
-// the connection of the client. Any other status is a Refusal, and the server closes.
+// dials, the service and the address of the client. In version 2 the partition follows as u32; it
+// is above 0, and version 1 is for partition 0. Status 0 accepts: what follows is the connection of
+// the client. Any other status is a Refusal, and the server closes.
 package peer

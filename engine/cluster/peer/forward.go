@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Dial opens a connection to a service of the node at addr, in the name of a client. It makes the
-// handshake; ctx bounds both. A Refusal is an answer of that node.
-func Dial(ctx context.Context, addr string, cfg *Config, service, client string) (net.Conn, error) {
+// Dial opens a connection to a service of a partition at the node at addr, in the name of a client.
+// It makes the handshake; ctx bounds both. A Refusal is an answer of that node.
+func Dial(ctx context.Context, addr string, cfg *Config, service string, partition int, client string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeWithin)
 	defer cancel()
 	var d net.Dialer
@@ -29,13 +29,13 @@ func Dial(ctx context.Context, addr string, cfg *Config, service, client string)
 		c = tls.Client(nc, secured)
 	}
 	release := context.AfterFunc(ctx, func() { _ = nc.Close() })
-	err = dial(c, &header{cluster: cfg.Cluster, node: cfg.Node, service: service, client: client})
+	err = dial(c, &header{cluster: cfg.Cluster, node: cfg.Node, service: service, client: client, partition: uint32(partition)})
 	if !release() {
 		err = errors.Join(ctx.Err(), err)
 	}
 	if err != nil {
 		_ = c.Close()
-		return nil, fmt.Errorf("cannot reach %s at the node %s: %w", service, addr, err)
+		return nil, fmt.Errorf("cannot reach %s of partition %d at the node %s: %w", service, partition, addr, err)
 	}
 	return c, nil
 }

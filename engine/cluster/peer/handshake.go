@@ -9,10 +9,18 @@ import (
 
 // Lengths of the handshake, in bytes.
 const (
-	magic     = "TLKP\x01"
-	lenBytes  = 2
-	maxText   = 255
-	maxHeader = 4 * (1 + maxText)
+	magic        = "TLKP"
+	versionBytes = 1
+	lenBytes     = 2
+	maxText      = 255
+	partBytes    = 4
+	maxHeader    = 4*(1+maxText) + partBytes
+)
+
+// Versions of the header. A node of a former version speaks the first one alone.
+const (
+	ofFirst      = 1 // the partition is 0
+	ofPartitions = 2
 )
 
 // Refusal is why a node does not take a connection.
@@ -48,6 +56,15 @@ var errHandshake = errors.New("the other side is no node of this version")
 // header describes a connection that is forwarded.
 type header struct {
 	cluster, node, service, client string
+	partition                      uint32
+}
+
+// version is the first that can describe h.
+func (h *header) version() byte {
+	if h.partition == 0 {
+		return ofFirst
+	}
+	return ofPartitions
 }
 
 func (h *header) texts() [4]*string { return [4]*string{&h.cluster, &h.node, &h.service, &h.client} }
@@ -60,10 +77,13 @@ func (h *header) encode() ([]byte, error) {
 		}
 		b = append(append(b, byte(len(*t))), *t...)
 	}
+	if h.version() == ofPartitions {
+		b = binary.BigEndian.AppendUint32(b, h.partition)
+	}
 	return b, nil
 }
 
-func decodeHeader(b []byte) (h header, err error) {
+func decodeHeader(version byte, b []byte) (h header, err error) {
 	for _, t := range h.texts() {
 		if len(b) == 0 || len(b) < 1+int(b[0]) {
 			return header{}, errHandshake
@@ -71,7 +91,10 @@ func decodeHeader(b []byte) (h header, err error) {
 		n := 1 + int(b[0])
 		*t, b = string(b[1:n]), b[n:]
 	}
-	if len(b) > 0 {
+	if version == ofPartitions && len(b) == partBytes {
+		h.partition, b = binary.BigEndian.Uint32(b), nil
+	}
+	if len(b) > 0 || h.version() != version {
 		return header{}, errHandshake
 	}
 	return h, nil
@@ -83,7 +106,8 @@ func dial(c io.ReadWriter, h *header) error {
 	if err != nil {
 		return err
 	}
-	if _, err = c.Write(append(binary.BigEndian.AppendUint16([]byte(magic), uint16(len(enc))), enc...)); err != nil {
+	hello := binary.BigEndian.AppendUint16(append([]byte(magic), h.version()), uint16(len(enc)))
+	if _, err = c.Write(append(hello, enc...)); err != nil {
 		return err
 	}
 	var status [1]byte
@@ -98,11 +122,11 @@ func dial(c io.ReadWriter, h *header) error {
 
 // greet makes the handshake of the side that accepts, up to the status. A Refusal is to be sent.
 func greet(c io.Reader, cluster string) (header, error) {
-	var hello [len(magic) + lenBytes]byte
+	var hello [len(magic) + versionBytes + lenBytes]byte
 	if _, err := io.ReadFull(c, hello[:]); err != nil {
 		return header{}, err
 	}
-	n := binary.BigEndian.Uint16(hello[len(magic):])
+	n := binary.BigEndian.Uint16(hello[len(magic)+versionBytes:])
 	if string(hello[:len(magic)]) != magic || n > maxHeader {
 		return header{}, errHandshake
 	}
@@ -110,7 +134,7 @@ func greet(c io.Reader, cluster string) (header, error) {
 	if _, err := io.ReadFull(c, enc); err != nil {
 		return header{}, err
 	}
-	h, err := decodeHeader(enc)
+	h, err := decodeHeader(hello[len(magic)], enc)
 	if err == nil && h.cluster != cluster {
 		err = WrongCluster
 	}

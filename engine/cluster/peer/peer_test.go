@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -81,9 +82,9 @@ func ask(t testing.TB, c net.Conn, text string) string {
 
 func TestDialReachesAService(t *testing.T) {
 	s, addr := start(t, config("n1"))
-	echo(t, s.Service("kernel"))
+	echo(t, s.Service("kernel", 0))
 	cfg := config("n2")
-	c, err := Dial(t.Context(), addr, &cfg, "kernel", "10.0.0.1:5")
+	c, err := Dial(t.Context(), addr, &cfg, "kernel", 0, "10.0.0.1:5")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,23 +96,50 @@ func TestDialReachesAService(t *testing.T) {
 	}
 }
 
+// TestPartitions: each has services of its own.
+func TestPartitions(t *testing.T) {
+	s, addr := start(t, config("n1"))
+	cfg := config("n2")
+	for _, p := range []int{0, 1, math.MaxUint32} {
+		ln := s.Service("kernel", p)
+		for _, other := range []int{0, 1, 2, math.MaxUint32} {
+			c, err := Dial(t.Context(), addr, &cfg, "kernel", other, "x")
+			if p != other {
+				if r := Refusal(0); !errors.As(err, &r) || r != NotOwner {
+					t.Errorf("partition %d is asked for, and %d is there: %v", other, p, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			taken, err := ln.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = c.Close(), taken.Close()
+		}
+		_ = ln.Close()
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	one := config("n1")
 	one.MaxConnections = 1
 	s, addr := start(t, one)
-	ln := s.Service("kernel")
+	ln := s.Service("kernel", 0)
 	other, good := config("n2"), config("n2")
 	other.Cluster = "c2"
 	refused := func(cfg Config, service string, want Refusal) {
 		t.Helper()
-		_, err := Dial(t.Context(), addr, &cfg, service, "x")
+		_, err := Dial(t.Context(), addr, &cfg, service, 0, "x")
 		if r := Refusal(0); !errors.As(err, &r) || r != want {
 			t.Errorf("%v, not %v", err, want)
 		}
 	}
 	refused(other, "kernel", WrongCluster)
 	refused(good, "tools", NotOwner)
-	c, err := Dial(t.Context(), addr, &good, "kernel", "x")
+	c, err := Dial(t.Context(), addr, &good, "kernel", 0, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,14 +152,14 @@ func TestRefusals(t *testing.T) {
 	for s.Open() > 0 { // the place is free again
 		time.Sleep(time.Millisecond)
 	}
-	if c, err = Dial(t.Context(), addr, &good, "kernel", "x"); err != nil {
+	if c, err = Dial(t.Context(), addr, &good, "kernel", 0, "x"); err != nil {
 		t.Fatal(err)
 	}
 	_ = c.Close()
 	_ = ln.Close()
 	refused(good, "kernel", NotOwner)
 	long := good
-	if _, err := Dial(t.Context(), addr, &long, "kernel", strings.Repeat("x", maxText+1)); err == nil {
+	if _, err := Dial(t.Context(), addr, &long, "kernel", 0, strings.Repeat("x", maxText+1)); err == nil {
 		t.Error("a name of 256 bytes is taken")
 	}
 }
@@ -156,7 +184,7 @@ func TestConfigIsChecked(t *testing.T) {
 // TestAnotherProtocol gets a close and no answer.
 func TestAnotherProtocol(t *testing.T) {
 	_, addr := start(t, config("n1"))
-	for _, text := range []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n" + strings.Repeat("x", 64), magic + "\xff\xff"} {
+	for _, text := range []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n" + strings.Repeat("x", 64), magic + "\x01\xff\xff", magic + "\x03\x00\x00"} {
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +212,7 @@ func TestForwarder(t *testing.T) {
 		Owner: func(ctx context.Context, service, client string) (net.Conn, context.Context, error) {
 			select {
 			case <-owned:
-				c, err := Dial(ctx, addr, &cfg, service, client)
+				c, err := Dial(ctx, addr, &cfg, service, 0, client)
 				return c, *owns.Load(), err
 			case <-ctx.Done():
 				return nil, nil, ctx.Err()
@@ -201,7 +229,7 @@ func TestForwarder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	echo(t, s.Service("kernel"))
+	echo(t, s.Service("kernel", 0))
 	close(owned)
 	big := strings.Repeat("x", 1<<20)
 	if got := ask(t, c, big); got != "client|"+big {
@@ -283,9 +311,9 @@ func TestTLS(t *testing.T) {
 		return cfg
 	}
 	s, addr := start(t, node("n1"))
-	echo(t, s.Service("kernel"))
+	echo(t, s.Service("kernel", 0))
 	cfg := node("n2")
-	c, err := Dial(t.Context(), addr, &cfg, "kernel", "x")
+	c, err := Dial(t.Context(), addr, &cfg, "kernel", 0, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +327,7 @@ func TestTLS(t *testing.T) {
 	} {
 		bad := node("n3")
 		change(&bad)
-		if _, err := Dial(t.Context(), addr, &bad, "kernel", "x"); err == nil {
+		if _, err := Dial(t.Context(), addr, &bad, "kernel", 0, "x"); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
@@ -307,9 +335,12 @@ func TestTLS(t *testing.T) {
 
 // FuzzGreet has a server read anything: it accepts exactly what a node of the cluster sends.
 func FuzzGreet(f *testing.F) {
-	h := header{"c1", "n1", "kernel", "x"}
-	enc, _ := h.encode()
-	f.Add(append(append([]byte(magic), 0, byte(len(enc))), enc...))
+	for _, partition := range []uint32{0, 1, math.MaxUint32} {
+		h := header{"c1", "n1", "kernel", "x", partition}
+		enc, _ := h.encode()
+		f.Add(append(append([]byte(magic), h.version(), 0, byte(len(enc))), enc...))
+	}
+	f.Add(append([]byte(magic), ofPartitions, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		h, err := greet(bytes.NewReader(in), "c1")

@@ -57,8 +57,14 @@ type Server struct {
 	wg       sync.WaitGroup
 
 	mu       sync.Mutex
-	services map[string]*service
+	services map[place]*service
 	open     int
+}
+
+// place is what a connection is for.
+type place struct {
+	service   string
+	partition uint32
 }
 
 // NewServer returns a server on ln, which it owns from then on.
@@ -67,7 +73,7 @@ func NewServer(ln net.Listener, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Server{cfg: cfg, ln: ln, ctx: ctx, stop: stop, greeting: make(chan struct{}, maxGreeting), services: make(map[string]*service)}, nil
+	return &Server{cfg: cfg, ln: ln, ctx: ctx, stop: stop, greeting: make(chan struct{}, maxGreeting), services: make(map[place]*service)}, nil
 }
 
 // Serve accepts connections until Close, and returns nil then.
@@ -116,7 +122,7 @@ func (s *Server) greet(nc net.Conn) {
 		s.refuse(c, nc, err)
 		return
 	}
-	svc, err := s.admit(h.service)
+	svc, err := s.admit(place{h.service, h.partition})
 	if err != nil {
 		s.refuse(c, nc, err)
 		return
@@ -147,10 +153,10 @@ func (s *Server) refuse(c, nc net.Conn, why error) {
 }
 
 // admit takes a place for a connection to a service.
-func (s *Server) admit(name string) (*service, error) {
+func (s *Server) admit(at place) (*service, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	svc := s.services[name]
+	svc := s.services[at]
 	switch {
 	case svc == nil:
 		return nil, NotOwner
@@ -174,18 +180,19 @@ func (s *Server) Open() int {
 	return s.open
 }
 
-// Service returns a listener of the connections that other nodes forward to a service of this node.
-// While it is open the node is the owner; its Close ends that, and connections that were not
-// accepted. A second one for a service replaces the first.
-func (s *Server) Service(name string) net.Listener {
+// Service returns a listener of the connections that other nodes forward to a service of a
+// partition of this node. While it is open the node is the owner; its Close ends that, and
+// connections that were not accepted. A second one for a service replaces the first.
+func (s *Server) Service(name string, partition int) net.Listener {
 	ctx, stop := context.WithCancel(s.ctx)
-	svc := &service{server: s, name: name, ctx: ctx, stop: stop, conns: make(chan *conn)}
+	at := place{name, uint32(partition)}
+	svc := &service{server: s, at: at, ctx: ctx, stop: stop, conns: make(chan *conn)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.services[name]; old != nil {
+	if old := s.services[at]; old != nil {
 		old.stop()
 	}
-	s.services[name] = svc
+	s.services[at] = svc
 	return svc
 }
 
@@ -200,7 +207,7 @@ func (s *Server) Close() error {
 // service is the listener of one service.
 type service struct {
 	server *Server
-	name   string
+	at     place
 	ctx    context.Context
 	stop   context.CancelFunc
 	conns  chan *conn
@@ -221,8 +228,8 @@ func (l *service) Close() error {
 	s := l.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.services[l.name] == l {
-		delete(s.services, l.name)
+	if s.services[l.at] == l {
+		delete(s.services, l.at)
 	}
 	l.stop()
 	return nil

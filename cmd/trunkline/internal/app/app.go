@@ -38,6 +38,8 @@ const (
 	reasonLameDuck   = "lame_duck"
 	reasonDraining   = "draining"
 	reasonFull       = "storage_full"
+	// reasonNoOwner is shown by a node that knows of no owner to forward its clients to.
+	reasonNoOwner = "no_owner"
 )
 
 // adminGrace is how long the admin listener may take to finish its last answers, after the drain.
@@ -82,6 +84,8 @@ type Options struct {
 	certs     certificates
 	recorder  *obs.Recorder // of latencies; nil: they are not kept
 	cluster   *cluster      // nil: there are no other nodes
+	lease     *lease        // of one replica; nil without a cluster
+	kept      kept          // listeners of replicas; nil without a cluster
 }
 
 // server is one running instance.
@@ -90,10 +94,8 @@ type server struct {
 	options Options
 	log     *slog.Logger
 	ready   *ops.Readiness
-	kernel  *endpoint
+	parts   []*partition     // at least one
 	web     *web             // nil when http.listen_addr is empty
-	tools   *toolEndpoint    // nil when toolhost.listen_addr is empty
-	threads *threadEndpoint  // nil when they are closed
 	exacta  *projectEndpoint // nil when exacta.listen_addr and exacta.ws_addr are empty
 	admin   *ops.Server      // nil when admin.listen_addr is empty
 	console *consolePages    // nil when admin.listen_addr is empty
@@ -104,6 +106,22 @@ type server struct {
 	reloaded atomic.Pointer[ops.Reload] // nil before the first reload
 	outcomes sync.Mutex                 // of those who replace reloaded
 	stopped  chan struct{}              // closed when Run returns
+
+	recovered func()             // Options.Recovered, once
+	end       context.CancelFunc // of the replicas of a cluster
+	router    *routing           // nil where there is one partition
+}
+
+// first returns the replica that alone has tools and agent threads.
+func (s *server) first() *replica { return s.parts[0].current.Load() }
+
+// replicas returns those of all partitions.
+func (s *server) replicas() []*replica {
+	all := make([]*replica, len(s.parts))
+	for i, p := range s.parts {
+		all[i] = p.current.Load()
+	}
+	return all
 }
 
 // Run reads the store and serves until ctx ends, then drains (kernel-ipc §2.7) and returns nil; an
@@ -111,7 +129,7 @@ type server struct {
 // to do about those of the store.
 func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	var err error
-	if o.cluster, err = openCluster(ctx, cfg, o.Logger, o.Again); err != nil {
+	if o.cluster, err = openCluster(ctx, cfg, o.Logger); err != nil {
 		return o.unopenedBy(err)
 	}
 	s, err := bind(cfg, o)
@@ -125,36 +143,50 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	if s.admin != nil { // before the store is read, so that it can be asked how far that is
 		go func() { s.report(s.admin.Serve()) }()
 	}
-	if err := s.recover(ctx); err != nil {
+	if err := s.begin(ctx); err != nil {
 		s.abort()
 		if err == ctx.Err() {
 			s.log.Info("stopped before the store was read")
 			return nil
 		}
-		return s.unrecoveredBy(err)
-	}
-	if o.Recovered != nil {
-		o.Recovered()
-	}
-	s.ownCluster()
-	s.kernel.serve(s.report)
-	s.web.serve(s.report)
-	s.tools.serve(s.report)
-	s.threads.serve(s.report)
-	if o.cluster == nil { // else it serves from the beginning: projects stay on their node
-		s.exacta.serve(s.report)
-	}
-	s.beat()
-	s.ready.Release(reasonStarting)
-	s.log.Info("serving", "settings", cfg.Summary())
-	if err = s.run(ctx); errors.Is(err, ErrOwnershipLost) {
-		s.abandon()
 		return err
 	}
+	s.ready.Release(reasonStarting)
+	s.log.Info("serving", "settings", cfg.Summary())
+	err = s.run(ctx)
 	if drainErr := s.drain(); err == nil {
 		err = drainErr
 	}
 	return err
+}
+
+// begin starts answering. A server alone reads its store before; a node of a cluster serves what it
+// has for itself, and has its replicas follow their journals.
+func (s *server) begin(ctx context.Context) error {
+	if c := s.options.cluster; c != nil {
+		s.ready.When(reasonNoOwner, s.ownerless)
+		s.ready.Release(reasonRecovering)
+		if err := c.member.Answer(c.cfg.Name, c.id, s.answer); err != nil {
+			return err
+		}
+		running, end := context.WithCancel(context.Background())
+		s.end = end
+		for _, p := range s.parts {
+			go p.run(running)
+		}
+		s.router.serve(s.report)
+	} else {
+		if err := s.first().kernel.recover(ctx, s.failed); err != nil {
+			return err
+		}
+		s.ready.Hold(reasonStarting)
+		s.ready.Release(reasonRecovering)
+		s.recovered()
+		s.first().serve(s.report)
+	}
+	s.web.serve(s.report)
+	s.exacta.serve(s.report)
+	return nil
 }
 
 // run carries out orders until the server is to end.
@@ -170,13 +202,15 @@ func (s *server) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			go s.refuseReloads()
+			s.options.cluster.leave()
 			return s.lameDuck()
 		case err := <-s.failed:
 			go s.refuseReloads()
 			s.log.Error("stopping", "error", err)
 			return err
 		case err := <-s.options.cluster.losses():
-			s.log.Error("another node may own the journal: stopping at once", "error", err)
+			go s.refuseReloads()
+			s.log.Error("the node cannot go on", "error", err)
 			return err
 		case <-hangup:
 			hangup = nil // one at a time; a disk that does not answer holds no order to stop up
@@ -198,42 +232,44 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	}
 	o.files, o.certs = stream.NewFiles(), make(certificates)
 	o.recorder = obs.NewRecorder(cfg.Admin.SlowThreshold, cfg.Admin.SlowEntries)
+	plain := o
+	if o.cluster != nil {
+		o.kept = make(kept)
+	}
 	s := &server{options: o, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1), stopped: make(chan struct{}), started: time.Now(), version: o.Build.Version}
 	s.cfg.Store(cfg)
+	s.recovered = sync.OnceFunc(func() {
+		if o.Recovered != nil {
+			o.Recovered()
+		}
+	})
 	defer o.Sockets.close()
-	if s.kernel, err = openEndpoint(cfg, o, reg); err != nil {
-		return nil, err
-	}
 	defer func() {
 		if err != nil {
 			s.abort()
 		}
 	}()
-	if store := s.kernel.store; store != nil {
+	if err = s.openReplicas(); err != nil {
+		return nil, err
+	}
+	if o.cluster.several() {
+		if s.router, err = s.openRouting(plain); err != nil {
+			return nil, err
+		}
+	}
+	if s.first().kernel.store != nil {
 		s.ready.Hold(reasonRecovering)
-		s.ready.When(reasonFull, store.full)
+		s.ready.When(reasonFull, s.full)
 	} else {
 		s.ready.Hold(reasonStarting)
 	}
-	if s.web, err = openWeb(&cfg.HTTP, o, reg); err != nil {
+	if s.web, err = openWeb(&cfg.HTTP, plain, reg); err != nil {
 		return nil, err
 	}
-	if s.tools, err = openTools(&cfg.Toolhost, s.kernel.svc, o, reg); err != nil {
+	if s.exacta, err = openProjects(&cfg.Exacta, plain, reg); err != nil {
 		return nil, err
 	}
-	if s.threads, err = openThreads(cfg, s.kernel.threads, s.kernel.svc, func() bool { return len(s.ready.Reasons()) == 0 }, o, reg); err != nil {
-		return nil, err
-	}
-	if err = s.kernel.threads.register(reg, s.threads.linesOf()); err != nil {
-		return nil, err
-	}
-	if s.exacta, err = openProjects(&cfg.Exacta, o, reg); err != nil {
-		return nil, err
-	}
-	if err = s.registerCluster(reg); err != nil {
-		return nil, err
-	}
-	if err = s.registerLatency(reg, o.recorder); err != nil {
+	if err = s.register(reg); err != nil {
 		return nil, err
 	}
 	if cfg.Admin.ListenAddr == "" {
@@ -241,9 +277,9 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	}
 	oc := ops.Config{
 		Addr: cfg.Admin.ListenAddr, Listener: o.Sockets.take("admin.listen_addr", cfg.Admin.ListenAddr), InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
-		Live: s.kernel.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
-		Recovery: s.kernel.store.recovery, Store: s.viewStore, Cluster: s.viewCluster(), Standing: s.standing,
-		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor, Reload: s.lastReload,
+		Live: s.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
+		Recovery: func() *ops.Recovery { return s.first().kernel.store.recovery() }, Store: s.viewStore, Standing: s.standing,
+		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor, Reload: s.lastReload, Cluster: s.viewCluster(),
 		Overview: func() obs.Overview { return s.overview(o.recorder.Latencies(), time.Now()) },
 	}
 	if s.console, err = s.openConsole(&oc, o.Build.Version); err != nil {
@@ -261,14 +297,14 @@ func (s *server) banner(o Options) {
 	cfg := s.cfg.Load()
 	fmt.Fprintf(o.Banner, "store: %s, %s\n", cfg.Store.Mode, survives(&cfg.Store))
 	fmt.Fprintf(o.Banner, "trunkline %s, settings: %s\n", o.Build.Version, cfg.Summary())
-	s.listening(o.Banner, "kernel ipc", &cfg.Kernel.Access, s.kernel.bound)
+	s.listening(o.Banner, "kernel ipc", &cfg.Kernel.Access, s.kernelBound())
 	if s.web == nil {
 		fmt.Fprintln(o.Banner, "http off")
 	} else {
 		s.listening(o.Banner, "http", &cfg.HTTP.Access, s.web.bound)
 	}
-	if s.tools != nil {
-		s.listening(o.Banner, "toolhost", &cfg.Toolhost.Access, s.tools.bound)
+	if tools := s.first().tools; tools != nil {
+		s.listening(o.Banner, "toolhost", &cfg.Toolhost.Access, tools.bound)
 	}
 	s.bannerOfThreads(o)
 	if s.exacta != nil {
@@ -284,13 +320,13 @@ func (s *server) banner(o Options) {
 
 // bannerOfThreads shows where agent threads listen, or why they do not.
 func (s *server) bannerOfThreads(o Options) {
-	c := &s.cfg.Load().Threads
+	c, threads := &s.cfg.Load().Threads, s.first().threads
 	switch {
-	case s.threads != nil:
-		s.listening(o.Banner, "threads http", &c.Access, s.threads.webBound)
-		s.listening(o.Banner, "threads lines", c.Lines(), s.threads.lnBound)
-		if s.threads.devToken != "" {
-			fmt.Fprintf(o.Banner, "threads token for a day: %s\n", s.threads.devToken)
+	case threads != nil:
+		s.listening(o.Banner, "threads http", &c.Access, threads.webBound)
+		s.listening(o.Banner, "threads lines", c.Lines(), threads.lnBound)
+		if threads.devToken != "" {
+			fmt.Fprintf(o.Banner, "threads token for a day: %s\n", threads.devToken)
 		}
 	case len(c.ListenAddr)+len(c.LinesAddr) == 0:
 		fmt.Fprintln(o.Banner, "threads off")
@@ -309,6 +345,13 @@ func (s *server) listening(to io.Writer, what string, a *config.Access, bs []bou
 	}
 }
 
+// showBound prints where a part listens.
+func showBound(to io.Writer, what string, bs []bound) {
+	for _, b := range bs {
+		fmt.Fprintf(to, "%s listening on %s (%s)\n", what, b.addr, b.kind)
+	}
+}
+
 // report keeps the first error of a part that stopped by itself.
 func (s *server) report(err error) {
 	if err == nil {
@@ -318,77 +361,4 @@ func (s *server) report(err error) {
 	case s.failed <- err:
 	default:
 	}
-}
-
-// recover reads the store, if there is one.
-func (s *server) recover(ctx context.Context) error {
-	defer s.standBy()()
-	if err := s.kernel.recover(ctx, s.failed); err != nil {
-		return err
-	}
-	s.ready.Hold(reasonStarting)
-	s.ready.Release(reasonRecovering)
-	return nil
-}
-
-// abort ends a server that never served.
-func (s *server) abort() {
-	s.kernel.abort()
-	s.web.abort()
-	s.tools.abort()
-	s.threads.abort()
-	s.exacta.abort()
-	s.closeAdmin()
-	s.leaveCluster()
-}
-
-// closeAdmin lets the last answers finish. A scraper that holds its connection past the grace is
-// cut; the server's work was done before.
-func (s *server) closeAdmin() {
-	s.console.shutdown()
-	if s.admin == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
-	defer cancel()
-	_ = s.admin.Shutdown(ctx)
-}
-
-// drain ends the kernel endpoint and the others side by side, then the admin listener.
-func (s *server) drain() error {
-	s.ready.Hold(reasonDraining)
-	s.console.shutdown()
-	s.ready.Release(reasonLameDuck)
-	grace := s.cfg.Load().Kernel.ShutdownGrace
-	s.log.Info("draining", "grace_secs", int64(grace/time.Second))
-	webEnded, toolsEnded, threadsEnded, exactaEnded := make(chan error, 1), make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	go func() { exactaEnded <- s.exacta.shutdown() }()
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), threadsGrace)
-		defer cancel()
-		threadsEnded <- s.threads.shutdown(ctx)
-	}()
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), toolGrace)
-		defer cancel()
-		toolsEnded <- s.tools.shutdown(ctx)
-	}()
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), grace)
-		defer cancel()
-		webEnded <- s.web.shutdown(ctx)
-	}()
-	ctx, cancel := context.WithTimeout(context.Background(), grace+forceAfter)
-	defer cancel()
-	var othersErr error
-	s.kernel.beforeStore = func() { othersErr = errors.Join(<-toolsEnded, <-threadsEnded) } // their outcomes are in it
-	err := errors.Join(s.kernel.shutdown(ctx), <-webEnded)
-	err = errors.Join(err, othersErr, <-exactaEnded)
-	s.closeAdmin()
-	s.leaveCluster()
-	if err != nil {
-		return fmt.Errorf("cannot drain cleanly: %w", err)
-	}
-	s.log.Info("stopped")
-	return nil
 }

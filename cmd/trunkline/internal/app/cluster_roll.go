@@ -63,8 +63,8 @@ func (r *roll) heard(note []byte, now int64) error {
 }
 
 // list returns all nodes that were heard or are of ids, and own as it is now. Lags are those behind
-// the owner.
-func (r *roll) list(own *obs.ClusterNode, ids []string, ownerID string, now int64) []obs.ClusterNode {
+// owners, the nodes that own the partitions.
+func (r *roll) list(own *obs.ClusterNode, ids, owners []string, now int64) []obs.ClusterNode {
 	byName := map[string]obs.ClusterNode{own.Node: *own}
 	for _, id := range ids {
 		if id != own.Node {
@@ -82,18 +82,42 @@ func (r *roll) list(own *obs.ClusterNode, ids []string, ownerID string, now int6
 		byName[name] = a.ClusterNode
 	}
 	r.mu.Unlock()
-	end, known := byName[ownerID]
-	known = known && end.Index > 0
 	list := make([]obs.ClusterNode, 0, len(byName))
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		n := byName[name]
-		if known && (n.Seen || n.HeardSeconds != nil) {
-			lag := end.Index - min(n.Index, end.Index)
-			n.Lag = &lag
-		}
-		list = append(list, n)
+		list = append(list, byName[name])
+	}
+	for i := range list {
+		list[i].Lag = lag(list, &list[i], owners)
 	}
 	return list
+}
+
+// lag returns how many records of all owners a node has not, nil where that is not known.
+func lag(nodes []obs.ClusterNode, n *obs.ClusterNode, owners []string) *uint64 {
+	sum := uint64(0)
+	for p, id := range owners {
+		if p >= len(n.Indexes) {
+			return nil
+		}
+		one, _ := behind(nodes, p, n.Indexes[p], id)
+		if one == nil {
+			return nil
+		}
+		sum += *one
+	}
+	return &sum
+}
+
+// behind returns how many records of the owner of a partition are missing where there are so many,
+// and its fence; nil where that is not known.
+func behind(nodes []obs.ClusterNode, partition int, index uint64, ownerID string) (missing *uint64, fence uint64) {
+	i := slices.IndexFunc(nodes, func(n obs.ClusterNode) bool { return n.Node == ownerID })
+	if i < 0 || partition >= len(nodes[i].Indexes) || partition >= len(nodes[i].Fences) {
+		return nil, 0
+	}
+	end := nodes[i].Indexes[partition]
+	end -= min(end, index)
+	return &end, nodes[i].Fences[partition]
 }
 
 // admin returns the admin address of a node, as it is bound there; "" where none is known.
@@ -109,16 +133,20 @@ func (c *cluster) subject() string { return c.cfg.Name + "_0.nodes" }
 
 // self is what this node announces.
 func (s *server) self() obs.ClusterNode {
-	c := s.options.cluster
+	c, st := s.options.cluster, s.standing()
 	n := obs.ClusterNode{
-		Node: c.id, Role: c.role(), Addr: c.addr, Version: s.version, Index: s.kernel.store.index(),
-		LeaseSeconds: c.term.Seconds(), ElectionSeconds: c.cfg.ElectionTimeout.Seconds(), Forwarded: c.forwards.Open(), Taken: c.peers.Open(), Seen: true,
+		Node: c.id, Role: st.Role, Addr: c.addr, Version: s.version, Index: st.Index, Drained: c.drained.Load(),
+		LeaseSeconds: c.term.Seconds(), ElectionSeconds: c.cfg.ElectionTimeout.Seconds(), Forwarded: s.forwarded(), Taken: c.peers.Open(), Seen: true,
 	}
 	if s.admin != nil {
 		n.Admin = s.admin.Addr()
 	}
-	if c.owns.Load() {
-		n.Fence = c.shared.Load().Fence()
+	for _, r := range s.replicas() {
+		fence := uint64(0)
+		if sh := r.lease.shared.Load(); sh != nil && r.lease.owns.Load() {
+			fence = sh.Fence()
+		}
+		n.Indexes, n.Fences = append(n.Indexes, r.kernel.store.index()), append(n.Fences, fence)
 	}
 	return n
 }
@@ -137,7 +165,7 @@ func (s *server) announce() {
 	if err != nil {
 		s.log.Warn("cannot hear what other nodes announce of themselves", "error", err)
 	}
-	c.tasks.Go(func() {
+	c.serving.Go(func() {
 		tick := time.NewTicker(announceEvery)
 		defer tick.Stop()
 		for {

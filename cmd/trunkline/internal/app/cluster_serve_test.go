@@ -3,46 +3,19 @@ package app
 import (
 	"errors"
 	"fmt"
-	"log/slog"
-	"strings"
-	"sync/atomic"
+	"net"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"trunkline/engine/cluster/owner"
 	"trunkline/engine/cluster/peer"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
-	"trunkline/handlers/ops"
 )
-
-// TestAStandbyFeedsTheWatchdog: it is ready for the supervisor of its process, which from then on
-// ends one that gives no sign of life.
-func TestAStandbyFeedsTheWatchdog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var fed atomic.Int32
-		s := &server{kernel: &endpoint{}, ready: new(ops.Readiness), log: slog.New(slog.DiscardHandler), options: Options{
-			cluster:  &cluster{view: owner.NewView(0), forwards: peer.NewForwarder(peer.ForwardConfig{})},
-			Watchdog: watchdogShare * time.Second,
-			Notify: func(states string) {
-				if strings.Contains(states, stateAlive) {
-					fed.Add(1)
-				}
-			},
-		}}
-		stop := s.standBy()
-		time.Sleep(10*time.Second + time.Millisecond)
-		stop()
-		if n := fed.Load(); n != 10 {
-			t.Errorf("%d signs of life in ten seconds", n)
-		}
-	})
-}
 
 // TestANewOwnerHasNoLease before others know of it and of its term.
 func TestANewOwnerHasNoLease(t *testing.T) {
-	if c := new(cluster); !c.stale() {
+	if l := new(lease); !l.stale() {
 		t.Error("it answers what it reads before its first beat is stored")
 	}
 }
@@ -60,28 +33,124 @@ func TestANodeWaitsForItsServers(t *testing.T) {
 }
 
 // TestARecoveryThatMayFollowAnew: a node that has lost the race for the log, or is too far behind
-// it, starts again; one with a damaged log, or that is to give records up, ends.
+// it, follows anew; one with a damaged log, or that is to give records up, ends.
 func TestARecoveryThatMayFollowAnew(t *testing.T) {
-	s := &server{options: Options{cluster: &cluster{}}}
-	again := func(err error) bool { return errors.Is(s.unrecoveredBy(err), ErrOwnershipLost) }
 	of := func(err error) error { return fmt.Errorf("cannot recover: %w", &unrecovered{err: err}) }
 	for _, err := range []error{replicated.ErrNotOwner, replicated.ErrRebuild, errors.New("cannot read snapshot")} {
-		if !again(of(err)) {
+		if !followsAnew(of(err), true, false) {
 			t.Errorf("%v ends a node", err)
 		}
 	}
-	if again(of(&journal.DamageError{})) || again(errors.New("cannot open store.dir")) {
-		t.Error("what a new process finds too is tried again")
+	if followsAnew(of(&journal.DamageError{}), true, false) || followsAnew(errors.New("cannot open store.dir"), true, false) {
+		t.Error("what another replica finds too is tried again")
 	}
-	s.options.Again = true
-	if !again(errors.New("cannot open stream")) || again(of(replicated.ErrBehind)) || again(&journal.DamageError{}) {
+	if !followsAnew(errors.New("cannot open stream"), true, true) || followsAnew(of(replicated.ErrBehind), true, true) || followsAnew(&journal.DamageError{}, true, true) {
 		t.Error("a node that was one before waits for the others")
 	}
-	s.options.RecoverTo = 1
-	if again(of(replicated.ErrNotOwner)) {
+	if followsAnew(of(replicated.ErrNotOwner), false, false) {
 		t.Error("records are given up another time")
 	}
-	if s.options.RecoverTo, s.options.cluster = 0, nil; again(of(replicated.ErrNotOwner)) {
-		t.Error("a single server starts again")
+}
+
+// TestRanks: the partitions begin with one node each. Of a partition that is handed over, its new
+// owner is first, and the others come a term later.
+func TestRanks(t *testing.T) {
+	f := func(partition int, last owner.Beat, want ...int) {
+		t.Helper()
+		ids := []string{"a", "b", "c"}
+		for i, id := range ids {
+			l := &lease{node: &cluster{id: id, ids: ids}, partition: partition, view: owner.NewView(0)}
+			if last.Node != "" {
+				l.view.Saw(last)
+			}
+			if got := l.rank(); got != want[i] {
+				t.Errorf("partition %d after %+v: %s has rank %d, want %d", partition, last, id, got, want[i])
+			}
+		}
+	}
+	f(0, owner.Beat{}, 0, 1, 2)
+	f(1, owner.Beat{}, 2, 0, 1)
+	f(2, owner.Beat{}, 1, 2, 0)
+	f(3, owner.Beat{}, 0, 1, 2)
+	f(0, owner.Beat{Node: "a"}, 0, 0, 1)
+	f(1, owner.Beat{Node: "c"}, 1, 0, 1)
+	f(0, owner.Beat{Node: "a", Released: true}, 0, 0, 1)
+	f(0, owner.Beat{Node: "a", Released: true, To: "c"}, owner.HandedRanks, owner.HandedRanks, 0)
+	f(2, owner.Beat{Node: "c", Released: true, To: "a"}, 0, owner.HandedRanks+1, owner.HandedRanks)
+}
+
+// TestADrainedNodeTakesNothingOver until it is resumed.
+func TestADrainedNodeTakesNothingOver(t *testing.T) {
+	l := &lease{node: &cluster{id: "a", ids: []string{"a", "b", "c"}, term: time.Nanosecond}, view: owner.NewView(0)}
+	if !l.due() {
+		t.Error("a node does not take over")
+	}
+	l.node.drained.Store(true)
+	if l.due() {
+		t.Error("a drained node takes over")
+	}
+	l.node.drained.Store(false)
+	l.node.leaving.Store(true)
+	if l.due() {
+		t.Error("a node that ends takes over")
+	}
+}
+
+// TestLentListeners: the listener outlives those who borrow it, one after the other, and clients
+// wait meanwhile.
+func TestLentListeners(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	for range 3 {
+		l := lend(ln.(peer.Listener))
+		ended := make(chan error, 1)
+		go func() {
+			_, err := l.Accept()
+			ended <- err
+		}()
+		_ = l.Close()
+		_ = l.Close()
+		if err := <-ended; !errors.Is(err, net.ErrClosed) {
+			t.Fatalf("accept ends with %v", err)
+		}
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := lend(ln.(peer.Listener))
+		taken, err := next.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, _ = c.Close(), taken.Close(), next.Close()
+	}
+}
+
+// TestPipes: what connects inside of the process has the name of its client, and finds no one once
+// the listener is closed.
+func TestPipes(t *testing.T) {
+	p := newPipes()
+	taken := make(chan net.Conn, 1)
+	go func() {
+		nc, _ := p.Accept()
+		taken <- nc
+	}()
+	c, err := p.dial(t.Context(), "10.0.0.1:5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := <-taken
+	if name := there.RemoteAddr().String(); name != "10.0.0.1:5" {
+		t.Errorf("the client is %s", name)
+	}
+	_, _, _ = c.Close(), there.Close(), p.Close()
+	if _, err := p.dial(t.Context(), "x"); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("%v", err)
+	}
+	if _, err := p.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("%v", err)
 	}
 }

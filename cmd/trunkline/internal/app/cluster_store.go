@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,12 +17,13 @@ import (
 	"trunkline/engine/journal/replicated/natslog"
 )
 
-// sharedStore is the journal that the nodes of a cluster share. The disk of the node has copies of
-// its snapshots.
+// sharedStore is the journal of a partition, which the nodes of a cluster share. The disk of the
+// node has copies of its snapshots.
 type sharedStore struct {
 	*replicated.Store
-	cluster *cluster
-	disk    *embedded.Store
+	lease *lease
+	log   *natslog.Log
+	disk  *embedded.Store
 }
 
 var (
@@ -30,26 +32,34 @@ var (
 	_ journal.Pipelined = watchedShared{}
 )
 
-// openStore opens the journal of the cluster, with the copies of its snapshots in the directory of
-// the node.
-func (c *cluster) openStore(ec embedded.Config) (diskStore, error) {
-	ctx, cancel := context.WithCancel(c.closed)
-	if !c.again {
-		ctx, cancel = context.WithTimeout(c.closed, c.cfg.JoinTimeout)
+// copiesOf returns the directory of the copies of the snapshots of a partition, in store.dir.
+func copiesOf(partition int) string {
+	if partition == 0 {
+		return config.ClusterCopies
+	}
+	return fmt.Sprintf("%s_%d", config.ClusterCopies, partition)
+}
+
+// openStore opens the journal of the partition, with the copies of its snapshots in the directory
+// of the node.
+func (l *lease) openStore(ec embedded.Config) (diskStore, error) {
+	ctx, cancel := context.WithCancel(l.ended)
+	if !l.again {
+		ctx, cancel = context.WithTimeout(l.ended, l.node.cfg.JoinTimeout)
 	}
 	defer cancel()
-	s, err := c.openShared(ctx, ec)
+	s, err := l.openShared(ctx, ec)
 	if err == nil && ec.AcceptLoss {
-		err = c.outlast()
+		err = l.outlast()
 	}
 	switch {
 	case err == nil:
-		c.shared.Store(s)
+		l.shared.Store(s)
 		return s, nil
 	case s != nil:
 		err = errors.Join(err, s.Close())
 	}
-	if c.closed.Err() != nil {
+	if l.ended.Err() != nil {
 		err = errInterrupted
 	}
 	return nil, err
@@ -57,27 +67,31 @@ func (c *cluster) openStore(ec embedded.Config) (diskStore, error) {
 
 // outlast waits for the term of a lease. Records are given up without following the log: where an
 // owner is there, it has written meanwhile, and the first append fails.
-func (c *cluster) outlast() error {
+func (l *lease) outlast() error {
 	select {
-	case <-time.After(c.term):
+	case <-time.After(l.node.term):
 		return nil
-	case <-c.closed.Done():
-		return c.closed.Err()
+	case <-l.ended.Done():
+		return l.ended.Err()
 	}
 }
 
-func (c *cluster) openShared(ctx context.Context, ec embedded.Config) (*sharedStore, error) {
+func (l *lease) openShared(ctx context.Context, ec embedded.Config) (*sharedStore, error) {
+	c := l.node
 	if err := c.member.AwaitQuorum(ctx); err != nil {
 		return nil, err
 	}
-	log, err := c.openLog(ctx)
+	log, err := c.openLog(ctx, 0) // which has the number of partitions before another one is made
+	if err == nil && l.partition > 0 {
+		log, err = c.openLog(ctx, l.partition)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if embedded.IsStore(ec.Dir) {
 		return nil, errors.New("it has the journal of a single server, which the cluster does not have: move it away, or set cluster.mode=off")
 	}
-	ec.Dir = filepath.Join(ec.Dir, config.ClusterCopies)
+	ec.Dir = filepath.Join(ec.Dir, copiesOf(l.partition))
 	if err = os.MkdirAll(ec.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -85,7 +99,7 @@ func (c *cluster) openShared(ctx context.Context, ec embedded.Config) (*sharedSt
 	if err != nil {
 		return nil, err
 	}
-	s := &sharedStore{cluster: c, disk: disk}
+	s := &sharedStore{lease: l, log: log, disk: disk}
 	err = attempts(ctx, func(ctx context.Context) (err error) {
 		s.Store, err = replicated.Open(ctx, replicated.Config{
 			Stream: log, Chunks: log, Local: disk, Lease: c.term,
@@ -100,27 +114,31 @@ func (c *cluster) openShared(ctx context.Context, ec embedded.Config) (*sharedSt
 }
 
 // openAttempt bounds one attempt to open the streams: nodes that start together elect leaders, and
-// a request that reaches none of them is never answered.
-const openAttempt = 2 * time.Second
+// a request that reaches none of them is never answered, or refused. openPause is between two.
+const (
+	openAttempt = 2 * time.Second
+	openPause   = 100 * time.Millisecond
+)
 
 // attempts calls open until it is answered in time, or ctx ends.
 func attempts(ctx context.Context, open func(ctx context.Context) error) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, openAttempt)
 		err := open(attempt)
-		late := attempt.Err() != nil || errors.Is(err, context.DeadlineExceeded)
+		late := attempt.Err() != nil || errors.Is(err, context.DeadlineExceeded) || natslog.Temporary(err)
 		cancel()
-		if err == nil || ctx.Err() != nil || !late {
+		if err == nil || !late || !pause(ctx, openPause) {
 			return err
 		}
 	}
 }
 
-// openLog opens the streams, or makes them.
-func (c *cluster) openLog(ctx context.Context) (log *natslog.Log, err error) {
+// openLog opens the streams of a partition, or makes them.
+func (c *cluster) openLog(ctx context.Context, partition int) (log *natslog.Log, err error) {
 	err = attempts(ctx, func(ctx context.Context) (err error) {
 		log, err = natslog.Open(ctx, natslog.Config{
-			Conn: c.member.Conn(), Name: c.cfg.Name + "_0", Replicas: c.cfg.Replicas, AnswerWithin: answerWithin(c.term),
+			Conn: c.member.Conn(), Name: fmt.Sprintf("%s_%d", c.cfg.Name, partition), Replicas: c.cfg.Replicas,
+			AnswerWithin: answerWithin(c.term), Partitions: c.cfg.Partitions,
 		})
 		return err
 	})
@@ -133,14 +151,14 @@ func answerWithin(term time.Duration) time.Duration { return max(term/2, 100*tim
 
 // Follow implements journal.Shared.
 func (s *sharedStore) Follow(from journal.Index, f func(first journal.Index, block []byte) error) error {
-	c := s.cluster
-	ctx, stop := context.WithCancel(c.closed)
+	l := s.lease
+	ctx, stop := context.WithCancel(l.ended)
 	var copying sync.WaitGroup
 	copying.Go(func() { s.copySnapshots(ctx) })
 	defer copying.Wait() // an owner writes there
 	defer stop()
-	err := s.Tail(c.closed, from, c.turn, c.due, func() { c.view.Heard(owner.Now()) }, f)
-	if err != nil && c.closed.Err() != nil {
+	err := s.Tail(l.ended, from, l.turn, l.due, func() { l.view.Heard(owner.Now()) }, f)
+	if err != nil && l.ended.Err() != nil {
 		return errInterrupted
 	}
 	return err
@@ -161,9 +179,15 @@ func (s *sharedStore) copySnapshots(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := s.CopySnapshot(ctx); err != nil && ctx.Err() == nil {
-			s.cluster.log.Warn("cannot copy the newest snapshot to this node", "err", err)
+			s.lease.node.log.Warn("cannot copy the newest snapshot to this node", "err", err)
 		}
 	}
+}
+
+// Close implements journal.Store.
+func (s *sharedStore) Close() error {
+	defer s.log.Close()
+	return s.Store.Close()
 }
 
 // Full implements diskStore.

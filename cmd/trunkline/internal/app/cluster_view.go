@@ -6,7 +6,6 @@ import (
 
 	"trunkline/engine/cluster/owner"
 	"trunkline/engine/obs"
-	"trunkline/handlers/ops"
 )
 
 // viewWithin bounds what /cluster asks others.
@@ -21,51 +20,90 @@ func (s *server) viewCluster() func() obs.Cluster {
 	return func() obs.Cluster {
 		ctx, cancel := context.WithTimeout(c.closed, viewWithin)
 		defer cancel()
-		h, now, self := c.member.Health(ctx), owner.Now(), s.self()
+		h := c.member.Health(ctx)
+		parts, nodes := s.viewPartitions()
 		v := obs.Cluster{
-			Name: c.cfg.Name, Node: c.id, Mode: c.cfg.Mode, LeaseSeconds: c.term.Seconds(), LeaseLeftSeconds: c.leaseLeft(now).Seconds(),
-			Forwarded: self.Forwarded, Taken: self.Taken, Quorum: h.Quorum, Problem: h.Problem, Peers: []obs.ClusterPeer{},
-			ClusterPartition: obs.ClusterPartition{Role: self.Role, Index: self.Index, OwnerChanges: c.view.Changes()},
+			Name: c.cfg.Name, Node: c.id, Mode: c.cfg.Mode, LeaseSeconds: c.term.Seconds(), LeaseLeftSeconds: s.first().lease.left().Seconds(), Drained: c.drained.Load(),
+			Forwarded: s.forwarded(), Taken: c.peers.Open(), Quorum: h.Quorum, Problem: h.Problem, Peers: []obs.ClusterPeer{}, ClusterPartition: parts[0], Nodes: nodes,
 		}
-		if b, known := c.view.Owner(); known {
-			v.Owner, v.OwnerAddr = b.Node, b.Addr
-		}
-		if sh := c.shared.Load(); sh != nil {
-			v.Fence = sh.Fence()
-		}
-		if v.Role != obs.RoleOwner {
-			v.SilentSeconds = c.view.Silent(now).Seconds()
+		if c.several() {
+			v.Partitions = parts
 		}
 		for _, p := range h.Peers {
 			v.Peers = append(v.Peers, obs.ClusterPeer{Node: p.Node, Seen: p.Seen})
 		}
-		v.Nodes = c.roll.list(&self, c.ids, v.Owner, now)
-		v.Lag, v.OwnerFence = behind(v.Nodes, v.Node, v.Owner)
 		return v
 	}
 }
 
-// behind returns the lag of a node and the fence of the owner.
-func behind(nodes []obs.ClusterNode, node, ownerID string) (lag *uint64, fence uint64) {
-	for i := range nodes {
-		n := &nodes[i]
-		if n.Node == node {
-			lag = n.Lag
-		}
-		if n.Node == ownerID {
-			fence = n.Fence
-		}
+// viewPartitions returns what this node knows of all partitions and of all nodes.
+func (s *server) viewPartitions() (parts []obs.ClusterPartition, nodes []obs.ClusterNode) {
+	self, owners := s.self(), make([]string, len(s.parts))
+	for i, r := range s.replicas() {
+		parts = append(parts, r.view())
+		owners[i] = parts[i].Owner
 	}
-	return lag, fence
+	nodes = s.options.cluster.roll.list(&self, s.options.cluster.ids, owners, owner.Now())
+	for i := range parts {
+		parts[i].Lag, parts[i].OwnerFence = behind(nodes, i, self.Indexes[i], owners[i])
+	}
+	return parts, nodes
 }
 
-// leaseLeft is how long this node may go on to answer reads without a further record; 0 for one
-// that does not own the journal.
-func (c *cluster) leaseLeft(now int64) time.Duration {
-	if !c.owns.Load() || c.stale() {
+// forwarded counts the clients of this node that other nodes serve.
+func (s *server) forwarded() (n int) {
+	for _, r := range s.replicas() {
+		n += r.lease.forwarded()
+	}
+	return n
+}
+
+// view returns what /cluster shows of the partition, without what other nodes announce.
+func (r *replica) view() obs.ClusterPartition {
+	l := r.lease
+	v := obs.ClusterPartition{Partition: r.partition, Role: l.role(), Index: r.kernel.store.index(), OwnerChanges: l.view.Changes(), SilentSeconds: l.silent().Seconds()}
+	if b, known := l.view.Owner(); known {
+		v.Owner, v.OwnerAddr = b.Node, b.Addr
+	}
+	if sh := l.shared.Load(); sh != nil {
+		v.Fence = sh.Fence()
+	}
+	return v
+}
+
+func (l *lease) role() string {
+	switch {
+	case l.owns.Load():
+		return obs.RoleOwner
+	case l.follows():
+		return obs.RoleStandby
+	}
+	return obs.RoleJoining
+}
+
+// silent returns how long ago a standby has heard of the journal.
+func (l *lease) silent() time.Duration {
+	if l.owns.Load() {
 		return 0
 	}
-	return owner.Left(now, int64(c.shared.Load().Confirmed()), c.term)
+	return l.view.Silent(owner.Now())
+}
+
+// left is how long this node may go on to answer reads without a further record; 0 for one that
+// does not own the journal.
+func (l *lease) left() time.Duration {
+	if !l.owns.Load() || l.stale() {
+		return 0
+	}
+	return owner.Left(owner.Now(), int64(l.shared.Load().Confirmed()), l.node.term)
+}
+
+// forwarded counts the clients that another node serves.
+func (l *lease) forwarded() int {
+	if f := l.forwards.Load(); f != nil {
+		return f.Open()
+	}
+	return 0
 }
 
 // standing returns what this node is to the journal of its cluster, nil where there is none.
@@ -74,82 +112,67 @@ func (s *server) standing() *obs.Standing {
 	if c == nil {
 		return nil
 	}
-	st := &obs.Standing{Cluster: c.cfg.Name, Node: c.id, Role: c.role(), Index: s.kernel.store.index()}
-	if b, known := c.view.Owner(); known {
+	st := &obs.Standing{Cluster: c.cfg.Name, Node: c.id, Role: obs.RoleStandby, Partitions: len(s.parts)}
+	if b, known := s.first().lease.view.Owner(); known {
 		st.Owner = b.Node
+	}
+	for _, r := range s.replicas() {
+		st.Index += r.kernel.store.index()
+		switch r.lease.role() {
+		case obs.RoleOwner:
+			st.Owned++
+		case obs.RoleJoining:
+			st.Role = obs.RoleJoining
+		}
+	}
+	if st.Owned > 0 {
+		st.Role = obs.RoleOwner
 	}
 	return st
 }
 
-// viewStore returns what /store shows.
-func (s *server) viewStore() ops.Store {
-	v := s.kernel.store.view(time.Now())
-	v.Cluster = s.standing()
-	return v
+// leaseReading is what the metrics of a partition of a cluster come from.
+type leaseReading struct {
+	*lease
+	of obs.ClusterPartition
 }
 
-func (c *cluster) role() string {
-	switch {
-	case c.owns.Load():
-		return obs.RoleOwner
-	case c.follows():
-		return obs.RoleStandby
-	}
-	return obs.RoleJoining
+// readLease returns the reading of a replica.
+func (s *server) readLease(r *replica) *leaseReading {
+	parts, _ := s.viewPartitions()
+	return &leaseReading{r.lease, parts[r.partition]}
 }
 
-// registerCluster adds the metrics of the cluster.
-func (s *server) registerCluster(reg *obs.Registry) error {
-	c := s.options.cluster
-	if c == nil {
-		return nil
-	}
-	return addMetrics(reg, clusterMetrics, func() *clusterReading {
-		now, self := owner.Now(), s.self()
-		r := &clusterReading{cluster: c, now: now}
-		b, _ := c.view.Owner()
-		r.lag, r.epoch = behind(c.roll.list(&self, nil, b.Node, now), c.id, b.Node)
-		return r
-	})
-}
-
-// clusterReading is what the metrics of a cluster come from.
-type clusterReading struct {
-	*cluster
-	now   int64
-	lag   *uint64
-	epoch uint64
-}
-
-// clusterMetrics are those of a node of a cluster.
-var clusterMetrics = []metric[clusterReading]{
+// leaseMetrics are those of a partition of a cluster.
+var leaseMetrics = []metric[leaseReading]{
 	gauge("trunkline_cluster_owner", "1 while this node owns the journal of its cluster.",
-		func(c *clusterReading) float64 { return oneIf(c.owns.Load()) }),
+		func(l *leaseReading) float64 { return oneIf(l.of.Role == obs.RoleOwner) }),
 	gauge("trunkline_cluster_owner_known", "1 while this node owns the journal or knows which node does.",
-		func(c *clusterReading) float64 { return oneIf(c.role() != obs.RoleJoining) }),
-	counter("trunkline_cluster_owner_changes_total", "Owners of the journal that this node has heard of, itself included.",
-		func(c *clusterReading) float64 { return float64(c.view.Changes()) }),
+		func(l *leaseReading) float64 { return oneIf(l.of.Role != obs.RoleJoining) }),
+	counter("trunkline_cluster_owner_changes_total", "Owners of the journal that this node has heard of, itself included, since it follows the journal.",
+		func(l *leaseReading) float64 { return float64(l.of.OwnerChanges) }),
 	gauge("trunkline_cluster_silent_seconds", "How long ago a standby has heard of the journal; 0 on the owner.",
-		func(c *clusterReading) float64 {
-			if c.owns.Load() {
-				return 0
-			}
-			return c.view.Silent(c.now).Seconds()
-		}),
+		func(l *leaseReading) float64 { return l.of.SilentSeconds }),
 	{Family: obs.Family{Name: "trunkline_cluster_lag_records", Help: "Records of the owner that this node has not; nothing while that is not known.", Kind: obs.Gauge},
-		series: func(c *clusterReading, put putSeries) {
-			if c.lag != nil {
-				put(float64(*c.lag))
+		series: func(l *leaseReading, put putSeries) {
+			if l.of.Lag != nil {
+				put(float64(*l.of.Lag))
 			}
 		}},
 	{Family: obs.Family{Name: "trunkline_cluster_epoch", Help: "Fence of the owner, which rises from owner to owner; nothing while it is not known.", Kind: obs.Gauge},
-		series: func(c *clusterReading, put putSeries) {
-			if c.epoch > 0 {
-				put(float64(c.epoch))
+		series: func(l *leaseReading, put putSeries) {
+			if l.of.OwnerFence > 0 {
+				put(float64(l.of.OwnerFence))
 			}
 		}},
 	gauge("trunkline_cluster_forwarded_connections", "Clients of this node that another node serves.",
-		func(c *clusterReading) float64 { return float64(c.forwards.Open()) }),
+		func(l *leaseReading) float64 { return float64(l.forwarded()) }),
+}
+
+// nodeMetrics are those of a node of a cluster.
+var nodeMetrics = []metric[cluster]{
 	gauge("trunkline_cluster_taken_connections", "Clients of other nodes that this node serves.",
-		func(c *clusterReading) float64 { return float64(c.peers.Open()) }),
+		func(c *cluster) float64 { return float64(c.peers.Open()) }),
+	gauge("trunkline_cluster_drained", "1 while this node takes nothing over, as an operator has ordered.",
+		func(c *cluster) float64 { return oneIf(c.drained.Load()) }),
 }

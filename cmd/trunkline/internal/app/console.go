@@ -50,13 +50,16 @@ func (s *server) openConsole(oc *ops.Config, version string) (*consolePages, err
 		return nil, err
 	}
 	p := &consolePages{s: s, host: stream.NewHost(stream.Config{
-		MaxConnections: maxConsoleCalls, Limits: limits(&cfg.Kernel), Open: s.kernel.svc.Open, Refuse: s.kernel.svc.AppendRefusal, Logger: s.log,
+		MaxConnections: maxConsoleCalls, Limits: limits(&cfg.Kernel), Logger: s.log, Refuse: s.first().kernel.svc.AppendRefusal,
 	})}
 	src := console.Source{
 		Overview: oc.Overview, Processes: p.processes, Process: p.process, Terminate: p.terminate,
 		Threads: p.threads, Thread: p.thread, Topics: p.topics, Subscribe: p.subscribe,
 		Connections: oc.Connections, Drop: s.dropConnection, Slow: oc.Slow, Store: p.store, Settings: p.settings,
 		Cluster: oc.Cluster, Standing: oc.Standing, Unready: p.unready,
+	}
+	if s.options.cluster != nil {
+		src.Order = s.order
 	}
 	if s.exacta != nil {
 		src.Projects, src.Project, src.Cancel = p.projects, p.project, p.cancel
@@ -90,7 +93,7 @@ var errNotReady = errors.New("the server is not ready: it has not read its store
 // unready returns why what is in tables cannot be shown: they are not read yet, or a standby keeps
 // them warm, and a look would change them.
 func (p *consolePages) unready() error {
-	if p.s.kernel.whole.Load() {
+	if slices.ContainsFunc(p.s.replicas(), func(r *replica) bool { return r.kernel.whole.Load() }) {
 		return nil
 	}
 	st := p.s.standing()
@@ -106,11 +109,26 @@ func (p *consolePages) unready() error {
 
 // dial opens a connection to the kernel endpoint.
 func (p *consolePages) dial() (*client.Conn, error) {
-	if err := p.unready(); err != nil {
-		return nil, err
+	r := p.s.first()
+	if p.s.router != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
+		defer cancel()
+		conn, err := p.s.router.inside.dial(ctx, "console")
+		if err != nil {
+			return nil, errNotReady
+		}
+		return client.New(conn), nil
+	}
+	if !r.kernel.whole.Load() {
+		return nil, cmp.Or(p.unready(), errNotReady)
 	}
 	here, there := net.Pipe()
-	go func() { _ = p.host.Serve(there, "console") }()
+	go func() {
+		if r.lease != nil {
+			defer context.AfterFunc(r.lease.ended, func() { _ = there.Close() })()
+		}
+		_ = p.host.ServeSession(there, "console", r.kernel.svc.Open)
+	}()
 	return client.New(here), nil
 }
 
@@ -121,31 +139,6 @@ func notFound(err error) error {
 		return fmt.Errorf("%w: %s", console.ErrNotFound, refused.Message)
 	}
 	return err
-}
-
-func (p *consolePages) processes(f console.ProcessFilter) (list console.ProcessList) {
-	list.Processes = []console.Process{}
-	svc, last := p.s.kernel.svc, f.After
-	list.Total = svc.Stats().Counts.Total
-	svc.Processes(f.After, func(pcb *kernel.PCB) bool {
-		if len(list.Processes) == f.Limit || list.Scanned == f.Scan {
-			list.Next = last
-			return false
-		}
-		list.Scanned++
-		last = pcb.Created
-		if f.State != "" && pcb.State.String() != f.State || f.User != "" && string(pcb.UserID) != f.User || !bytes.Contains(pcb.PID, []byte(f.PID)) {
-			return true
-		}
-		list.Processes = append(list.Processes, console.Process{
-			PID: string(pcb.PID), RequestID: string(pcb.RequestID), UserID: string(pcb.UserID), SessionID: string(pcb.SessionID),
-			State: pcb.State.String(), Priority: pcb.Priority.String(), Stage: svc.Stage(pcb.PID),
-			Usage: console.Usage{LLMCalls: pcb.Usage[kernel.LLMCalls], ToolCalls: pcb.Usage[kernel.ToolCalls], AgentHops: pcb.Usage[kernel.AgentHops],
-				TokensIn: pcb.Usage[kernel.TokensIn], TokensOut: pcb.Usage[kernel.TokensOut]},
-		})
-		return true
-	})
-	return list
 }
 
 func (p *consolePages) process(ctx context.Context, pid string) (d console.ProcessDetail, err error) {
@@ -221,7 +214,7 @@ func (s *subscription) Close() { _ = s.conn.Close() }
 
 // topics lists the lifecycle events, which always exist, and what streams list.
 func (p *consolePages) topics(limit int) (list console.TopicList) {
-	topics, more := p.s.kernel.svc.Bus().Topics(limit)
+	topics, more := p.s.first().kernel.svc.Bus().Topics(limit)
 	list.Topics, list.More = []console.Topic{}, more
 	for kind := kernel.ProcessCreated; kind <= kernel.ResourceExhausted; kind++ {
 		list.Topics = append(list.Topics, console.Topic{Name: kind.String()})
@@ -249,7 +242,10 @@ func shownThread(l *core.Listed) console.Thread {
 
 func (p *consolePages) threads(f console.ThreadFilter) (list console.ThreadList) {
 	list.Threads = []console.Thread{}
-	engine, last := p.s.kernel.threads.engine, f.Before
+	if !p.s.first().kernel.whole.Load() {
+		return list
+	}
+	engine, last := p.s.first().kernel.threads.engine, f.Before
 	list.Total = int64(engine.Stats().Threads)
 	engine.List(f.Before, func(l *core.Listed) bool {
 		if len(list.Threads) == f.Limit || list.Scanned == f.Scan {
@@ -267,7 +263,10 @@ func (p *consolePages) threads(f console.ThreadFilter) (list console.ThreadList)
 }
 
 func (p *consolePages) thread(id string, after uint64, limit int) (d console.ThreadDetail, err error) {
-	engine := p.s.kernel.threads.engine
+	if !p.s.first().kernel.whole.Load() {
+		return d, errNotReady
+	}
+	engine := p.s.first().kernel.threads.engine
 	l, ok := engine.Show([]byte(id))
 	if !ok {
 		return d, fmt.Errorf("%w: thread %q", console.ErrNotFound, id)
@@ -336,7 +335,7 @@ func (p *consolePages) cancel(ctx context.Context, id string) error {
 
 func (p *consolePages) store() console.Store {
 	now := time.Now()
-	v := p.s.kernel.store.view(now)
+	v := p.s.first().kernel.store.view(now)
 	out := console.Store{Mode: v.Mode, Dir: v.Dir, Warnings: v.Warnings}
 	if r := v.Recovery; r != nil {
 		out.Recovery = fmt.Sprintf("%s, %.1f %%", r.Phase, r.Percent)

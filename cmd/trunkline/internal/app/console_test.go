@@ -255,10 +255,10 @@ func TestConsoleThreads(t *testing.T) {
 	if _, err := p.process(t.Context(), "x"); !errors.Is(err, errNotReady) || !errors.Is(p.unready(), errNotReady) {
 		t.Errorf("before the store was read: %v, %v", err, p.unready())
 	}
-	if err := s.recover(context.Background()); err != nil {
+	if err := s.first().kernel.recover(context.Background(), nil); err != nil {
 		t.Fatal(err)
 	}
-	engine, now := s.kernel.threads.engine, time.Now().UnixMilli()
+	engine, now := s.first().kernel.threads.engine, time.Now().UnixMilli()
 	var ids []string
 	for i := range 5 {
 		boss := core.Actor{Workspace: fmt.Sprint("w", i%2), Agent: "boss", Rank: core.Coordinator}
@@ -333,7 +333,7 @@ func TestConsoleScan(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.abort)
-	if err := s.recover(context.Background()); err != nil {
+	if err := s.first().kernel.recover(context.Background(), nil); err != nil {
 		t.Fatal(err)
 	}
 	c, err := s.console.dial()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/codec/frame"
 	"trunkline/engine/link"
-	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
 	"trunkline/engine/store"
 	"trunkline/engine/stream"
@@ -20,10 +20,12 @@ import (
 
 // endpoint is the kernel IPC service with everything that moves its bytes.
 type endpoint struct {
+	name        string // what the names of its connections begin with
 	svc         *ipc.Service
 	srv         *reactor.Server
 	taps        link.Taps
 	bound       []bound
+	peers       []bound        // for what nodes forward
 	tasks       sync.WaitGroup // accept loops and the watch over the event loops
 	dead        atomic.Pointer[error]
 	store       *storage
@@ -35,41 +37,31 @@ type endpoint struct {
 
 // openEndpoint binds every address of kernel.listen_addr or none. Nothing is accepted before Serve,
 // and nothing is read from the store before Recover: clients may connect, and wait.
-func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, error) {
+func openEndpoint(cfg *config.Config, o Options) (*endpoint, error) {
 	threads, err := newThreadState(&cfg.Threads, o)
 	if err != nil {
 		return nil, err
 	}
 	sc := serviceConfig(cfg, o)
 	sc.Machines = []store.Machine{threads.engine.Machine()}
-	e := &endpoint{svc: ipc.NewService(sc), threads: threads, options: o}
+	e := &endpoint{name: protocolIPC, svc: ipc.NewService(sc), threads: threads, options: o}
+	if o.cluster.several() {
+		e.name = fmt.Sprintf("%s.%d", protocolIPC, o.lease.partition)
+	}
 	threads.engine.Join(e.svc.Store())
 	if e.store, err = newStorage(&cfg.Store, e.svc, threads, o); err != nil {
 		return nil, err
 	}
-	if e.bound, err = listenAll(&cfg.Kernel.Access, o); err != nil {
-		return nil, err
+	if !o.cluster.several() { // else the router has them
+		if e.bound, err = listenAll(&cfg.Kernel.Access, o); err != nil {
+			return nil, err
+		}
 	}
 	rc := reactorConfig(&cfg.Kernel, e.svc, o)
-	rc.Open = e.taps.Opener(rc.Open)
+	rc.Name, rc.Open = e.name, e.taps.Opener(rc.Open)
 	if e.srv, err = reactor.New(rc); err != nil {
 		closeAll(e.bound)
 		return nil, fmt.Errorf("cannot start the event loops: %w", err)
-	}
-	err = errors.Join(
-		addMetrics(reg, serviceMetrics, func() *ipc.Stats {
-			if !e.whole.Load() {
-				return nil
-			}
-			s := e.svc.Stats()
-			return &s
-		}),
-		addMetrics(reg, socketMetrics, func() *stream.Snapshot { s := e.srv.Stats(); return &s }),
-		e.store.register(reg),
-	)
-	if err != nil {
-		e.abort()
-		return nil, err
 	}
 	return e, nil
 }
@@ -92,7 +84,7 @@ func (e *endpoint) recover(ctx context.Context, failed <-chan error) error {
 func (e *endpoint) serve(report func(error)) {
 	e.svc.Start()
 	e.threads.engine.Start()
-	serveLoops(&e.tasks, e.srv, e.bound, report, func(err error) {
+	serveLoops(&e.tasks, e.srv, slices.Concat(e.bound, e.peers), report, func(err error) {
 		e.dead.Store(&err)
 		report(err)
 	})
@@ -115,21 +107,28 @@ func (e *endpoint) shutdown(ctx context.Context) error {
 	}
 	e.threads.engine.Close()
 	e.svc.Close()
-	e.options.cluster.release(e.svc.Store())
+	e.options.lease.release(e.svc.Store())
 	return errors.Join(err, e.store.Close(), e.threads.close())
 }
 
 // abort ends an endpoint that never served.
 func (e *endpoint) abort() {
+	if e == nil {
+		return
+	}
 	abortLoops(e.bound, e.srv)
 	_ = e.store.Close()
 	_ = e.threads.close()
 }
 
 func reactorConfig(k *config.Kernel, svc *ipc.Service, o Options) reactor.Config {
-	return reactor.Config{Loops: k.Loops, Config: stream.Config{
-		Protocol:       "ipc",
-		MaxConnections: k.MaxConnections,
+	loops := k.Loops
+	if o.cluster.several() { // its connections come by the router, and none needs a loop
+		loops = 1
+	}
+	return reactor.Config{Loops: loops, Config: stream.Config{
+		Protocol:       protocolIPC,
+		MaxConnections: o.cluster.legs(k.MaxConnections),
 		Limits:         limits(k),
 		Open:           svc.Open,
 		Refuse:         svc.AppendRefusal,
@@ -137,6 +136,9 @@ func reactorConfig(k *config.Kernel, svc *ipc.Service, o Options) reactor.Config
 		Logger:         o.Logger,
 	}}
 }
+
+// protocolIPC is the protocol of the kernel endpoint, as lists of connections have it.
+const protocolIPC = "ipc"
 
 func limits(k *config.Kernel) link.Limits {
 	return link.Limits{

@@ -23,6 +23,7 @@ import (
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ops"
 )
 
 func TestMetricNamesAreClean(t *testing.T) {
@@ -31,16 +32,20 @@ func TestMetricNamesAreClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := settings(t, "store.mode=interval", "store.dir="+t.TempDir())
-	e, err := openEndpoint(cfg, Options{Logger: slog.New(slog.DiscardHandler)}, reg)
-	if err != nil {
+	log := slog.New(slog.DiscardHandler)
+	s := &server{options: Options{Logger: log, recorder: obs.NewRecorder(0, 1)}, log: log, ready: new(ops.Readiness)}
+	s.cfg.Store(cfg)
+	defer s.abort()
+	if err = s.openReplicas(); err != nil {
 		t.Fatal(err)
 	}
-	defer e.abort()
-	w, err := openWeb(&cfg.HTTP, Options{Logger: slog.New(slog.DiscardHandler)}, reg)
-	if err != nil {
+	if s.web, err = openWeb(&cfg.HTTP, s.options, reg); err != nil {
 		t.Fatal(err)
 	}
-	defer w.abort()
+	if err = s.register(reg); err != nil {
+		t.Fatal(err)
+	}
+	e := s.first().kernel
 	if n := families(t, reg, "trunkline_store_") + families(t, reg, "trunkline_processes"); n > 0 {
 		t.Errorf("%d metrics before the store is open", n)
 	}

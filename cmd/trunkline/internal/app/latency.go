@@ -22,20 +22,16 @@ const listWithin = time.Second
 func (s *server) connections() (rows []obs.Connection) {
 	ctx, cancel := context.WithTimeout(context.Background(), listWithin)
 	defer cancel()
-	rows = s.kernel.srv.Connections(ctx)
+	for _, l := range s.clientLoops() {
+		rows = append(rows, l.Connections(ctx)...)
+	}
 	if s.web != nil {
 		rows = s.web.srv.Connections(rows)
 	}
-	if s.tools != nil {
-		rows = append(rows, s.tools.loops.Connections(ctx)...)
-	}
-	if t := s.threads; t != nil {
-		rows = t.web.Connections(append(rows, t.loops.Connections(ctx)...))
+	if t := s.first().threads; t != nil {
+		rows = t.web.Connections(rows)
 	}
 	if e := s.exacta; e != nil {
-		if e.loops != nil {
-			rows = append(rows, e.loops.Connections(ctx)...)
-		}
 		if e.ws != nil {
 			rows = e.ws.Connections(rows)
 		}
@@ -46,25 +42,32 @@ func (s *server) connections() (rows []obs.Connection) {
 	return rows
 }
 
+// clientLoops are the event loops of all endpoints.
+func (s *server) clientLoops() (all []*reactor.Server) {
+	for _, r := range s.replicas() {
+		all = append(all, r.kernel.srv)
+	}
+	first := s.first()
+	for _, l := range []*reactor.Server{first.tools.loopsOf(), first.threads.loopsOf(), s.exacta.loopsOf()} {
+		if l != nil {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
 // dropConnection closes a connection of any endpoint at once.
 func (s *server) dropConnection(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, listWithin)
 	defer cancel()
-	loops := []*reactor.Server{s.kernel.srv}
 	var others []func(name string) bool
 	if s.web != nil {
 		others = append(others, s.web.srv.Drop)
 	}
-	if s.tools != nil {
-		loops = append(loops, s.tools.loops)
-	}
-	if t := s.threads; t != nil {
-		loops, others = append(loops, t.loops), append(others, t.web.Drop)
+	if t := s.first().threads; t != nil {
+		others = append(others, t.web.Drop)
 	}
 	if e := s.exacta; e != nil {
-		if e.loops != nil {
-			loops = append(loops, e.loops)
-		}
 		if e.ws != nil {
 			others = append(others, e.ws.Drop)
 		}
@@ -72,7 +75,7 @@ func (s *server) dropConnection(ctx context.Context, name string) error {
 			others = append(others, e.viewer.Drop)
 		}
 	}
-	for _, l := range loops {
+	for _, l := range s.clientLoops() {
 		if found, err := l.Drop(ctx, name); found || err != nil {
 			return err
 		}
@@ -107,15 +110,16 @@ type listeners struct {
 }
 
 func (s *server) listeners() []listeners {
-	all := []listeners{{"kernel", s.kernel.bound}}
+	first := s.first()
+	all := []listeners{{"kernel", s.kernelBound()}}
 	if s.web != nil {
 		all = append(all, listeners{"http", s.web.bound})
 	}
-	if s.tools != nil {
-		all = append(all, listeners{"toolhost", s.tools.bound})
+	if first.tools != nil {
+		all = append(all, listeners{"toolhost", first.tools.bound})
 	}
-	if s.threads != nil {
-		all = append(all, listeners{"threads", s.threads.webBound}, listeners{"threads_lines", s.threads.lnBound})
+	if t := first.threads; t != nil {
+		all = append(all, listeners{"threads", t.webBound}, listeners{"threads_lines", t.lnBound})
 	}
 	if s.exacta != nil {
 		all = append(all, listeners{"exacta", s.exacta.bound}, listeners{"exacta_ws", s.exacta.wsBound})

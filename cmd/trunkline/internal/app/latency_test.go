@@ -278,8 +278,11 @@ var nameOf = regexp.MustCompile(`\b(?:trunkline|machina|process|go)_[a-z0-9_]+`)
 // checkDeploy holds rules and dashboard to the metrics that there are.
 func checkDeploy(t *testing.T, metrics string) {
 	t.Helper()
-	for i := range clusterMetrics { // a server alone does not show them
-		metrics += "\n# TYPE " + clusterMetrics[i].Name + " "
+	for i := range leaseMetrics { // a server alone does not show them
+		metrics += "\n# TYPE " + leaseMetrics[i].Name + " "
+	}
+	for i := range nodeMetrics {
+		metrics += "\n# TYPE " + nodeMetrics[i].Name + " "
 	}
 	for _, path := range []string{"deploy/prometheus/trunkline.rules.yml", "deploy/prometheus/trunkline.test.yml", "deploy/grafana/trunkline.json"} {
 		text, err := os.ReadFile(filepath.Join("../../../..", path))

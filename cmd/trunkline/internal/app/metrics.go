@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"trunkline/engine/journal"
@@ -12,6 +13,7 @@ import (
 	"trunkline/engine/stream"
 	"trunkline/handlers/exchange"
 	"trunkline/handlers/ipc"
+	"trunkline/handlers/toolhost"
 )
 
 // metric is a family with what a reading gives it: value if it is one number, series if it has
@@ -39,20 +41,22 @@ func addMetrics[S any](reg *obs.Registry, metrics []metric[S], read func() *S) e
 	for i := range metrics {
 		families[i] = metrics[i].Family
 	}
-	return reg.AddGroup(families, func(put obs.Put) {
-		s := read()
-		if s == nil {
-			return
+	return reg.AddGroup(families, func(put obs.Put) { putMetrics(metrics, read(), put) })
+}
+
+// putMetrics shows one reading, nothing where s is nil.
+func putMetrics[S any](metrics []metric[S], s *S, put obs.Put) {
+	if s == nil {
+		return
+	}
+	for i := range metrics {
+		m := &metrics[i]
+		if m.value != nil {
+			put(i, m.value(s))
+			continue
 		}
-		for i := range metrics {
-			m := &metrics[i]
-			if m.value != nil {
-				put(i, m.value(s))
-				continue
-			}
-			m.series(s, func(value float64, labels ...string) { put(i, value, labels...) })
-		}
-	})
+		m.series(s, func(value float64, labels ...string) { put(i, value, labels...) })
+	}
 }
 
 // serviceMetrics are those of the kernel endpoint.
@@ -213,21 +217,58 @@ var storeMetrics = []metric[storeReading]{
 		func(s *storeReading) float64 { return float64(s.disk.HeldBlocks) }),
 }
 
-// register adds the metrics of the store; in mode memory there are none. Until the store is open
-// they show nothing.
-func (s *storage) register(reg *obs.Registry) error {
-	if s == nil {
-		return nil
+// register adds the metrics of all parts. Those of a store show nothing until it is open; in mode
+// memory there are none.
+func (s *server) register(reg *obs.Registry) error {
+	err := errors.Join(
+		addReplicas(s, reg, serviceMetrics, (*replica).stats),
+		addReplicas(s, reg, socketMetrics, func(r *replica) *stream.Snapshot { st := r.kernel.srv.Stats(); return &st }),
+		addMetrics(reg, threadMetrics, func() *threadStats {
+			first := s.first()
+			return first.kernel.threads.stats(first.threads.linesOf())
+		}),
+		s.registerLatency(reg, s.options.recorder),
+	)
+	if s.first().tools != nil {
+		err = errors.Join(err, addMetrics(reg, toolMetrics, func() *toolhost.Stats { st := s.first().tools.srv.Stats(); return &st }))
 	}
-	return errors.Join(
-		addMetrics(reg, storeMetrics, s.reading),
+	if c := s.options.cluster; c != nil {
+		err = errors.Join(err,
+			addReplicas(s, reg, leaseMetrics, s.readLease),
+			addMetrics(reg, nodeMetrics, func() *cluster { return c }))
+	}
+	if s.first().kernel.store == nil {
+		return err
+	}
+	return errors.Join(err,
+		addReplicas(s, reg, storeMetrics, func(r *replica) *storeReading { return r.kernel.store.reading() }),
 		reg.AddTimings("trunkline_store_write_seconds",
 			"Time that a group took to be written, with its sync in mode always.", nil, func(put obs.PutTiming) {
-				if s.log.Load() != nil {
-					put(s.meter.Timing(stepCommit))
+				if st := s.first().kernel.store; st.log.Load() != nil {
+					put(st.meter.Timing(stepCommit)) // which all have in common
 				}
-			}),
-	)
+			}))
+}
+
+// addReplicas registers metrics that each partition has, with its number as a label where there are
+// several.
+func addReplicas[S any](s *server, reg *obs.Registry, metrics []metric[S], read func(*replica) *S) error {
+	if len(s.parts) == 1 {
+		return addMetrics(reg, metrics, func() *S { return read(s.first()) })
+	}
+	families := make([]obs.Family, len(metrics))
+	for i := range metrics {
+		families[i] = metrics[i].Family
+		families[i].Labels = append(slices.Clone(families[i].Labels), "partition")
+	}
+	return reg.AddGroup(families, func(put obs.Put) {
+		for _, r := range s.replicas() {
+			number := strconv.Itoa(r.partition)
+			putMetrics(metrics, read(r), func(family int, value float64, labels ...string) {
+				put(family, value, append(labels, number)...)
+			})
+		}
+	})
 }
 
 // reading returns nil until the store is open.

@@ -39,13 +39,16 @@ type messages struct {
 // messagesOf returns those of the connections whose names begin with name, nil where there are
 // none.
 func (s *server) messagesOf(name string) *messages {
-	switch {
-	case name == "ipc":
-		return &messages{&s.kernel.taps, frameSize(s.cfg.Load().Kernel.MaxFrameBytes), readFrame}
-	case name == "toolhost" && s.tools != nil:
-		return &messages{&s.tools.taps, lineSize, readLine}
-	case name == "threads" && s.threads != nil:
-		return &messages{&s.threads.taps, lineSize, readLine}
+	for _, r := range s.replicas() {
+		if name == r.kernel.name {
+			return &messages{&r.kernel.taps, frameSize(s.cfg.Load().Kernel.MaxFrameBytes), readFrame}
+		}
+	}
+	switch first := s.first(); {
+	case name == "toolhost" && first.tools != nil:
+		return &messages{&first.tools.taps, lineSize, readLine}
+	case name == "threads" && first.threads != nil:
+		return &messages{&first.threads.taps, lineSize, readLine}
 	case name == "exacta" && s.exacta != nil:
 		return &messages{&s.exacta.taps, lineSize, readLine}
 	}
@@ -59,7 +62,7 @@ func (s *server) monitor(conn string, payload int) (ops.Monitor, error) {
 			Hint: "everyone who reaches the admin address could read them; set admin.monitor_payloads=true to allow it"}
 	}
 	name, number, _ := strings.Cut(conn, "-")
-	if standby := s.standing().Standby(); standby != "" && name != "exacta" { // projects stay on their node
+	if standby := s.standing().Standby(); standby != "" && s.router == nil && name != "exacta" { // projects stay on their node
 		return nil, &ops.Refusal{Status: http.StatusServiceUnavailable, Text: fmt.Sprintf("cannot monitor connection %q here: %s", conn, standby),
 			Hint: "clients of a standby are connections of the owner: ask the admin address of that node"}
 	}

@@ -20,25 +20,33 @@ func (s *server) overview(latencies []obs.Latency, now time.Time) obs.Overview {
 	}
 	s.addService(&o)
 	s.addConnections(&o)
-	store := s.kernel.store.view(now)
-	o.StoreMode, o.Refusing = store.Mode, len(store.Warnings) > 0
-	if j := store.Journal; j != nil {
-		o.LagRecords, o.QueueBytes = j.Appended-min(j.Durable, j.Appended), j.QueueBytes
+	for _, r := range s.replicas() {
+		store := r.kernel.store.view(now)
+		o.StoreMode, o.Refusing = store.Mode, o.Refusing || len(store.Warnings) > 0
+		if j := store.Journal; j != nil {
+			o.LagRecords += j.Appended - min(j.Durable, j.Appended)
+			o.QueueBytes += j.QueueBytes
+		}
 	}
 	return o
 }
 
-// addService adds what the kernel endpoint holds, once the store was read.
+// addService adds what the kernel endpoint holds, once its stores were read.
 func (s *server) addService(o *obs.Overview) {
-	if !s.kernel.whole.Load() {
-		return
+	for _, r := range s.replicas() {
+		st := r.stats()
+		if st == nil {
+			continue
+		}
+		for state, n := range st.Counts.ByState {
+			o.Processes[kernel.State(state).String()] += n
+		}
+		o.QueueDepth += st.Counts.QueueDepth
+		o.Sessions += st.Orch.Sessions
+		o.EventsPublished += st.Bus.EventsPublished
+		o.EventsDropped += st.Bus.DroppedEvents
+		o.Subscribers += st.Bus.ActiveSubscribers
 	}
-	st := s.kernel.svc.Stats()
-	for state, n := range st.Counts.ByState {
-		o.Processes[kernel.State(state).String()] = n
-	}
-	o.QueueDepth, o.Sessions = st.Counts.QueueDepth, st.Orch.Sessions
-	o.EventsPublished, o.EventsDropped, o.Subscribers = st.Bus.EventsPublished, st.Bus.DroppedEvents, st.Bus.ActiveSubscribers
 }
 
 // addConnections adds the open connections of all protocols that are served, and their bytes.
@@ -53,16 +61,19 @@ func (s *server) addConnections(o *obs.Overview) {
 		open, in, out := of.Totals()
 		add(protocol, open, in, out)
 	}
-	lines("ipc", s.kernel.srv.Stats())
+	for _, r := range s.replicas() {
+		lines(protocolIPC, r.kernel.srv.Stats())
+	}
 	if s.web != nil {
 		web("http", s.web.srv)
 	}
-	if s.tools != nil {
-		lines("toolhost", s.tools.loops.Stats())
+	first := s.first()
+	if first.tools != nil {
+		lines("toolhost", first.tools.loops.Stats())
 	}
-	if s.threads != nil {
-		lines("threads", s.threads.loops.Stats())
-		web("threads", s.threads.web)
+	if t := first.threads; t != nil {
+		lines("threads", t.loops.Stats())
+		web("threads", t.web)
 	}
 	if e := s.exacta; e != nil {
 		if e.loops != nil {

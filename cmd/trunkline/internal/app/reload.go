@@ -11,9 +11,8 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/obs"
 	"trunkline/engine/procgroup"
-	core "trunkline/engine/threads"
+	"trunkline/engine/threads"
 	"trunkline/handlers/exacta"
-	"trunkline/handlers/ipc"
 	"trunkline/handlers/ops"
 )
 
@@ -101,7 +100,7 @@ func (s *server) takeOver(ctx context.Context, now time.Time) (changed, restart 
 	if err != nil {
 		return nil, nil, err
 	}
-	verify, err := s.threads.prepare(&old.Threads, &next.Threads) // the last one: what it has opened is used
+	verify, err := s.first().threads.prepare(&old.Threads, &next.Threads) // the last one: what it has opened is used
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,24 +131,18 @@ func (s *server) takeOver(ctx context.Context, now time.Time) (changed, restart 
 
 // limit applies the limits of cfg.
 func (s *server) limit(cfg *config.Config) {
-	k := &cfg.Kernel
-	s.kernel.srv.SetMaxConnections(k.MaxConnections)
-	s.kernel.svc.SetLimits(ipc.Limits{
-		MaxConnections: k.MaxConnections, DefaultQueryTimeout: k.DefaultQueryTimeout, MaxQueryTimeout: k.MaxQueryTimeout,
-		MaxStreamsPerConnection: k.MaxStreamsPerConnection, MaxEventTypes: k.MaxEventTypes,
-	})
+	for _, c := range s.replicas() {
+		c.limit(cfg)
+	}
 	if s.web != nil {
 		s.web.srv.SetLimits(cfg.HTTP.MaxConnections, cfg.HTTP.MaxInFlight)
 	}
-	if s.tools != nil {
-		s.tools.loops.SetMaxConnections(cfg.Toolhost.MaxConnections)
-	}
 	s.options.recorder.SetSlowThreshold(cfg.Admin.SlowThreshold)
-	t := &cfg.Threads
-	s.kernel.threads.engine.SetPostRates(core.PostRates{PerAgent: t.RatePostPerAgentPerMinute, PerThread: t.RatePostPerThreadPerMinute})
-	if s.threads != nil {
-		s.threads.limit(t)
-	}
+}
+
+// limit applies the limits of c.
+func (s *threadState) limit(c *config.Threads) {
+	s.engine.SetPostRates(threads.PostRates{PerAgent: c.RatePostPerAgentPerMinute, PerThread: c.RatePostPerThreadPerMinute})
 }
 
 // limit applies the limits of c.

@@ -75,8 +75,8 @@ func newStorage(c *config.Store, svc *ipc.Service, threads *threadState, o Optio
 		return nil, err
 	}
 	s := &storage{cfg: c, mode: mode, recoverTo: o.RecoverTo, svc: svc, threads: threads, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace, meter: newStorageMeter(o.recorder)}
-	if o.cluster != nil {
-		s.opener = o.cluster.openStore
+	if o.lease != nil {
+		s.opener = o.lease.openStore
 	} else if s.opener == nil {
 		s.opener = func(ec embedded.Config) (diskStore, error) { return embedded.Open(ec) }
 	}
@@ -119,8 +119,8 @@ func (s *storage) open() error {
 	full := func() bool { return disk.Full() || rows.Full() }
 	broken := func() bool { return disk.Broken() || rows.Broken() }
 	ro := store.RecoverOptions{Full: full, Broken: broken, Progress: func(p store.RecoverProgress) { s.progress.report(p, time.Now()) }}
-	if c := s.options.cluster; c != nil {
-		ro.Beat, ro.Stale = c.beats, c.stale
+	if l := s.options.lease; l != nil {
+		ro.Beat, ro.Stale = l.beats, l.stale
 	}
 	err = s.svc.Store().Recover(log, ro)
 	if err != nil {
@@ -132,13 +132,15 @@ func (s *storage) open() error {
 		_ = log.Close()
 		return fmt.Errorf("cannot recover from store.dir = %q: %w", s.cfg.Dir, err)
 	}
-	s.openCheckpoints()
+	if l := s.options.lease; l == nil || l.partition == 0 {
+		s.openCheckpoints()
+	}
 	return nil
 }
 
 // rowsDir is where the rows of agent threads are: nowhere in a cluster, whose journal has none.
 func (s *storage) rowsDir() string {
-	if s.options.cluster != nil {
+	if s.options.lease != nil {
 		return ""
 	}
 	return s.cfg.Dir
@@ -168,8 +170,8 @@ func (s *storage) fatal(err error) {
 		}
 		return
 	}
-	if c := s.options.cluster; c != nil {
-		c.lose(err)
+	if l := s.options.lease; l != nil {
+		l.lose(err)
 		return
 	}
 	s.logger.Error("the store failed, stopping at once", "error", err)
@@ -225,7 +227,22 @@ func survives(c *config.Store) string {
 	return "nothing survives a restart"
 }
 
-// view is what /store shows.
+// viewStore returns what /store shows.
+func (s *server) viewStore() ops.Store {
+	now := time.Now()
+	v := s.first().kernel.store.view(now)
+	v.Cluster = s.standing()
+	if len(s.parts) == 1 {
+		return v
+	}
+	for _, r := range s.replicas() {
+		own := r.kernel.store.view(now)
+		v.Partitions = append(v.Partitions, ops.StorePartition{Partition: r.partition, Recovery: own.Recovery, Journal: own.Journal, Disk: own.Disk, Warnings: own.Warnings})
+	}
+	return v
+}
+
+// view is what /store shows of it.
 func (s *storage) view(now time.Time) ops.Store {
 	if s == nil {
 		return ops.Store{Mode: config.StoreMemory, Warnings: []string{}}

@@ -2,11 +2,8 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
-
-	"trunkline/engine/reactor"
 )
 
 // notify sends states to the supervisor of the process, if it has one.
@@ -49,16 +46,9 @@ func (s *server) feedWatchdog(ctx context.Context) {
 
 // probe returns nil once all event loops of the server have come round.
 func (s *server) probe(ctx context.Context) error {
-	parts := []struct {
-		name  string
-		loops *reactor.Server
-	}{{"kernel ipc", s.kernel.srv}, {"toolhost", s.tools.loopsOf()}, {"threads", s.threads.loopsOf()}, {"exacta", s.exacta.loopsOf()}}
-	for _, p := range parts {
-		if p.loops == nil {
-			continue
-		}
-		if err := p.loops.Probe(ctx); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+	for _, l := range s.clientLoops() {
+		if err := l.Probe(ctx); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -115,7 +115,7 @@ type threadEndpoint struct {
 const threadsClosed = "threads off: no key source (threads.jwks_url, threads.jwks_file, threads.public_key_file or threads.hs256_secret_file)"
 
 // openThreads binds the listeners of agent threads; nil without a key source, or without addresses.
-func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready func() bool, o Options, reg *obs.Registry) (_ *threadEndpoint, err error) {
+func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready func() bool, o Options) (_ *threadEndpoint, err error) {
 	c := &cfg.Threads
 	t := &threadEndpoint{state: state, cfg: cfg, logger: o.Logger, recorder: o.recorder, meter: method.NewMeter(o.recorder)}
 	if len(c.ListenAddr)+len(c.LinesAddr) == 0 || c.KeySources() == 0 && !cfg.Dev() {

@@ -47,18 +47,16 @@ var threadMetrics = []metric[threadStats]{
 	}},
 }
 
-// register adds the metrics of agent threads.
-func (s *threadState) register(reg *obs.Registry, lines *threadlines.Server) error {
-	return addMetrics(reg, threadMetrics, func() *threadStats {
-		if s.db == nil {
-			return nil
-		}
-		st := &threadStats{Stats: s.engine.Stats(), rows: s.db.Stats()}
-		if lines != nil {
-			st.lines = lines.Counts()
-		}
-		return st
-	})
+// stats returns nil before the rows are open.
+func (s *threadState) stats(lines *threadlines.Server) *threadStats {
+	if s.db == nil {
+		return nil
+	}
+	st := &threadStats{Stats: s.engine.Stats(), rows: s.db.Stats()}
+	if lines != nil {
+		st.lines = lines.Counts()
+	}
+	return st
 }
 
 // contractMetrics appends the families of threads §4.10 beside those of HTTP.

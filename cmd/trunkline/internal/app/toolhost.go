@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,12 +28,13 @@ type toolEndpoint struct {
 	loops *reactor.Server
 	taps  link.Taps
 	bound []bound
+	peers []bound // for what nodes forward
 	tasks sync.WaitGroup
 }
 
 // openTools binds every address of toolhost.listen_addr or none; without addresses it returns nil.
 // Nothing is accepted before Serve.
-func openTools(c *config.Toolhost, svc *ipc.Service, o Options, reg *obs.Registry) (*toolEndpoint, error) {
+func openTools(c *config.Toolhost, svc *ipc.Service, o Options) (*toolEndpoint, error) {
 	if len(c.ListenAddr) == 0 {
 		return nil, nil
 	}
@@ -41,14 +43,14 @@ func openTools(c *config.Toolhost, svc *ipc.Service, o Options, reg *obs.Registr
 		return nil, fmt.Errorf("cannot open the tools (toolhost.plugins, toolhost.root): %w", err)
 	}
 	t := &toolEndpoint{set: set}
-	if err := t.open(c, svc, o, reg); err != nil {
+	if err := t.open(c, svc, o); err != nil {
 		t.abort()
 		return nil, err
 	}
 	return t, nil
 }
 
-func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg *obs.Registry) (err error) {
+func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options) (err error) {
 	log := o.Logger
 	tc, err := toolServerConfig(t.set, c, log)
 	if err != nil {
@@ -74,7 +76,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg
 	if err != nil {
 		return fmt.Errorf("cannot start the event loops of the tool server: %w", err)
 	}
-	return addMetrics(reg, toolMetrics, func() *toolhost.Stats { s := t.srv.Stats(); return &s })
+	return nil
 }
 
 func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) (toolhost.Config, error) {
@@ -87,7 +89,7 @@ func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) (t
 // reported.
 func (t *toolEndpoint) serve(report func(error)) {
 	if t != nil {
-		serveLoops(&t.tasks, t.loops, t.bound, report, report)
+		serveLoops(&t.tasks, t.loops, slices.Concat(t.bound, t.peers), report, report)
 	}
 }
 

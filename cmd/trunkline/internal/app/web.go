@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -23,6 +22,7 @@ import (
 const (
 	kindTLS       = "tls"
 	kindForwarded = "forwarded" // by other nodes
+	kindLocal     = "local"     // inside of the process
 )
 
 // bound is one open listener.
@@ -35,9 +35,17 @@ type bound struct {
 	tls  *tls.Config  // nil without TLS
 }
 
-// listenAll opens the listeners of one section in order; the first that cannot be opened closes the
+// listenAll returns the listeners of one section: those that the node keeps, or new ones.
+func listenAll(a *config.Access, o Options) ([]bound, error) {
+	if o.kept != nil {
+		return o.kept.lend(a, o)
+	}
+	return openAll(a, o)
+}
+
+// openAll opens the listeners of one section in order; the first that cannot be opened closes the
 // others.
-func listenAll(a *config.Access, o Options) (out []bound, err error) {
+func openAll(a *config.Access, o Options) (out []bound, err error) {
 	listeners, err := a.Listeners()
 	if err != nil {
 		return nil, err
@@ -71,7 +79,8 @@ func listenAll(a *config.Access, o Options) (out []bound, err error) {
 func serveLoops(tasks *sync.WaitGroup, loops *reactor.Server, bs []bound, report, died func(error)) {
 	for _, b := range bs {
 		serve := loops.Serve
-		if b.kind == kindTLS || b.kind == kindForwarded {
+		switch b.kind {
+		case kindTLS, kindForwarded, kindLocal:
 			serve = loops.ServeStreams
 		}
 		tasks.Go(func() { report(serve(b.ln)) })
@@ -178,12 +187,5 @@ func (w *web) shutdown(ctx context.Context) error {
 func (w *web) abort() {
 	if w != nil {
 		closeAll(w.bound)
-	}
-}
-
-// showBound prints where a part listens.
-func showBound(to io.Writer, what string, bs []bound) {
-	for _, b := range bs {
-		fmt.Fprintf(to, "%s listening on %s (%s)\n", what, b.addr, b.kind)
 	}
 }

@@ -34,6 +34,7 @@ type Cluster struct {
 	TLSCAFile     string
 	Dir           string
 
+	Partitions      int
 	Replicas        int
 	Lease           time.Duration
 	ElectionTimeout time.Duration
@@ -62,9 +63,9 @@ const (
 	maxNodes = 64
 	// maxReplicas is the most that a stream has.
 	maxReplicas = 5
-	// partitions is how many journals a cluster has.
-	partitions  = 1
-	minElection = 100 // milliseconds
+	// maxPartitions is the most that a client may have to be connected to.
+	maxPartitions = 64
+	minElection   = 100 // milliseconds
 	// minSecret is in bytes. Who connects to a node may try secrets without asking it again.
 	minSecret = 32
 	// maxCredentials bounds a file with the credentials of a NATS account, which may list many
@@ -110,6 +111,8 @@ var clusterSettings = []setting{
 		help: "certificate authorities of nodes and of no one else, PEM; mode nats: of the servers, which makes TLS required"},
 	{key: "cluster.dir", def: "",
 		help: "directory of this node's copy of the journal; empty: cluster in store.dir"},
+	{key: "cluster.partitions", def: 1, min: 1, max: maxPartitions,
+		help: "parts of the journal, each owned by one node; fixed when the cluster is made, and the same on all nodes"},
 	{key: "cluster.replicas", def: minNodes, min: minNodes, max: maxReplicas,
 		help: "nodes that keep each change, an odd number; it is durable once a majority of them has synced it"},
 	{key: "cluster.lease_ms", def: 1000, min: 100, max: 60_000,
@@ -319,7 +322,7 @@ func (l *Cluster) checkNATS() problems {
 func (c *Config) ClusterNode() (n node.Config, err error) {
 	l := &c.Cluster
 	n = node.Config{
-		Cluster: l.Name, Listen: l.ListenAddr, Partitions: partitions, ElectionTimeout: l.ElectionTimeout,
+		Cluster: l.Name, Listen: l.ListenAddr, Partitions: l.Partitions, ElectionTimeout: l.ElectionTimeout,
 		Dir: cmp.Or(l.Dir, filepath.Join(c.Store.Dir, "cluster")),
 	}
 	if n.Node, err = l.ID(); err != nil {

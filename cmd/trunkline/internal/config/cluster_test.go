@@ -164,7 +164,7 @@ func TestClusterNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n.Cluster != "prod" || n.Node != "a" || n.Listen != "127.0.0.1:7001" || n.Secret != secret || n.TLS != nil ||
-		n.Dir != filepath.Join("d", "cluster") || n.Partitions != partitions || n.ElectionTimeout != 500*time.Millisecond ||
+		n.Dir != filepath.Join("d", "cluster") || n.Partitions != 1 || n.ElectionTimeout != 500*time.Millisecond ||
 		!slices.Contains(n.Routes, node.Route{Node: "c", Addr: "127.0.0.1:7003"}) {
 		t.Errorf("%+v", n)
 	}

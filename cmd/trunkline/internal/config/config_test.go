@@ -236,6 +236,7 @@ func TestDefaults(t *testing.T) {
 	f("cluster.tls_key_file", "")
 	f("cluster.tls_ca_file", "")
 	f("cluster.dir", "")
+	f("cluster.partitions", 1)
 	f("cluster.replicas", 3)
 	f("cluster.lease_ms", 1000)
 	f("cluster.election_timeout_ms", 0)
@@ -244,7 +245,7 @@ func TestDefaults(t *testing.T) {
 	f("cluster.nats_creds_file", "")
 	f("cluster.nats_system_creds_file", "")
 	f("cluster.nats_accept_lazy_sync", false)
-	if got, want := len(c.Rows()), 180; got != want {
+	if got, want := len(c.Rows()), 181; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }

@@ -95,7 +95,7 @@ func (s *screen) counts(width int) []benchview.Line {
 	kernel := append([]benchview.Span{{Text: "queue " + benchview.CountText(sm.QueueDepth), As: benchview.Strong}, {Text: "sessions " + benchview.CountText(sm.Sessions)}}, counted(sm.Processes, true)...)
 	events := []benchview.Span{{Text: "published " + perSecond(sm.Published)}, {Text: "dropped " + perSecond(sm.Dropped), As: alarm(sm.Dropped > 0)},
 		{Text: "subscribers " + benchview.CountText(sm.Subscribers)}}
-	if sm.Cluster.Standby() != "" { // it does not look at its tables
+	if sm.Cluster != nil && sm.Cluster.Role != obs.RoleOwner { // it does not look at its tables
 		kernel, events = []benchview.Span{{Text: "at the owner"}}, []benchview.Span{{Text: "at the owner"}}
 	}
 	return []benchview.Line{

@@ -5,10 +5,12 @@
 package natslog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +39,26 @@ type Config struct {
 	Replicas int
 	// AnswerWithin is how long a server may take to answer. 0: defaultAnswerWithin.
 	AnswerWithin time.Duration
+	// Partitions is how many logs the cluster has, which is written to each stream when that is
+	// made: streams of another number are refused (ErrPartitions). 0: 1.
+	Partitions int
 }
+
+// ErrPartitions is returned for a stream of a cluster with another number of partitions.
+var ErrPartitions = errors.New("the number of partitions is fixed when a cluster is made")
+
+// unavailable is the class of errors of servers that have no leader.
+const unavailable = 503
+
+// Temporary reports whether an error of Open may pass by itself: the servers have no leader yet.
+func Temporary(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.Code == unavailable
+}
+
+// partitionsKey names the number of partitions in the metadata of a stream. A stream without it is
+// the only one.
+const partitionsKey = "trunkline_partitions"
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
@@ -48,13 +69,16 @@ func (c *Config) complete() error {
 	if c.AnswerWithin == 0 {
 		c.AnswerWithin = defaultAnswerWithin
 	}
+	if c.Partitions == 0 {
+		c.Partitions = 1
+	}
 	switch {
 	case c.Conn == nil:
 		return errors.New("cannot open stream: there is no connection")
 	case !validName.MatchString(c.Name):
 		return fmt.Errorf("cannot open stream %q: a name is 1 to 64 letters, digits, - and _", c.Name)
-	case c.Replicas < 1 || c.AnswerWithin < 0:
-		return fmt.Errorf("cannot open stream %s with %d replicas that answer within %s", c.Name, c.Replicas, c.AnswerWithin)
+	case c.Replicas < 1 || c.AnswerWithin < 0 || c.Partitions < 0:
+		return fmt.Errorf("cannot open stream %s with %d replicas that answer within %s, of %d partitions", c.Name, c.Replicas, c.AnswerWithin, c.Partitions)
 	}
 	return nil
 }
@@ -108,6 +132,7 @@ func (l *Log) base(name, subject string) jetstream.StreamConfig {
 		DenyDelete: true,
 		Duplicates: duplicates,
 		Discard:    jetstream.DiscardNew,
+		Metadata:   map[string]string{partitionsKey: strconv.Itoa(l.cfg.Partitions)},
 	}
 }
 
@@ -129,6 +154,9 @@ func open(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConf
 	}
 	if err != nil {
 		return nil, err
+	}
+	if has := cmp.Or(s.CachedInfo().Config.Metadata[partitionsKey], "1"); has != want.Metadata[partitionsKey] {
+		return nil, fmt.Errorf("%w: stream %s is of %s, and here there are %s", ErrPartitions, want.Name, has, want.Metadata[partitionsKey])
 	}
 	if wrong := differences(s.CachedInfo().Config, want); wrong != "" {
 		return nil, fmt.Errorf("stream %s could lose what was acknowledged: %s", want.Name, wrong)

@@ -2,6 +2,8 @@ package natslog_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -66,10 +68,51 @@ func TestConfigLimits(t *testing.T) {
 		"dot":           {Conn: nc, Name: "a.b"},
 		"replicas":      {Conn: nc, Name: "x", Replicas: -1},
 		"time":          {Conn: nc, Name: "x", AnswerWithin: -1},
+		"partitions":    {Conn: nc, Name: "x", Partitions: -1},
 	} {
 		if _, err := natslog.Open(context.Background(), cfg); err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}
 	c.Open(nc, strings.Repeat("x", 64), natstest.Patient)
+}
+
+// TestPartitionsAreFixed: the streams of a cluster with another number of partitions are refused.
+// Those of one keep the number, and streams without it are of a cluster with one.
+func TestPartitionsAreFixed(t *testing.T) {
+	c := natstest.New(t)
+	nc := c.Connect(0)
+	defer nc.Close()
+	open := func(name string, partitions int) error {
+		t.Helper()
+		_, err := natslog.Open(t.Context(), natslog.Config{Conn: nc, Name: name, AnswerWithin: natstest.Patient, Partitions: partitions})
+		return err
+	}
+	js, err := jetstream.New(nc)
+	must(t, err)
+	for name, made := range map[string]int{"three": 3, "one": 1, "old": 0} {
+		must(t, open(name, made))
+		if made == 0 {
+			s, err := js.Stream(t.Context(), name)
+			must(t, err)
+			cfg := s.CachedInfo().Config
+			cfg.Metadata = nil
+			_, err = js.UpdateStream(t.Context(), cfg)
+			must(t, err)
+		}
+		for _, partitions := range []int{0, 1, 2, 3, 4} {
+			want := max(partitions, 1) == max(made, 1)
+			if err := open(name, partitions); want && err != nil || !want && !errors.Is(err, natslog.ErrPartitions) {
+				t.Errorf("streams %s of %d are asked for with %d: %v", name, made, partitions, err)
+			}
+		}
+	}
+}
+
+// TestTemporary: servers without a leader are asked again, and those that refuse are not.
+func TestTemporary(t *testing.T) {
+	wrapped := func(code int) error { return fmt.Errorf("cannot open: %w", &jetstream.APIError{Code: code}) }
+	if !natslog.Temporary(wrapped(503)) || natslog.Temporary(wrapped(400)) || natslog.Temporary(natslog.ErrPartitions) || natslog.Temporary(nil) {
+		t.Error("503 alone passes by itself")
+	}
 }

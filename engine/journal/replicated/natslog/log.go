@@ -64,6 +64,9 @@ type Log struct {
 	chunks jetstream.Stream
 }
 
+// Close ends what waits for answers to appends. The connection stays.
+func (l *Log) Close() { l.js.CleanupPublisher() }
+
 // Append implements replicated.Stream. Several messages are a batch, which the server stores whole.
 func (l *Log) Append(a *replicated.Append) (wait func() replicated.Outcome) {
 	messages, err := l.messages(a)

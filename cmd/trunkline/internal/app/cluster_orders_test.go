@@ -1,0 +1,117 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"trunkline/engine/obs"
+	"trunkline/handlers/console"
+)
+
+// nodesOf returns nodes a, b and c, which own the partitions of a list each and follow the others.
+// A node after "-" is drained.
+func nodesOf(owners string, drained string) (all states) {
+	for _, id := range []string{"a", "b", "c"} {
+		n := nodeState{Node: id, Drained: strings.Contains(drained, id)}
+		for p := range len(owners) {
+			role := obs.RoleStandby
+			if owners[p:p+1] == id {
+				role = obs.RoleOwner
+			}
+			n.Partitions = append(n.Partitions, obs.ClusterPartition{Partition: p, Role: role, Index: 100})
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// TestWhoMayOwn: the owner moves to a node that follows the journal, and no other.
+func TestWhoMayOwn(t *testing.T) {
+	f := func(to string, change func(all states), want error, text string) {
+		t.Helper()
+		all := nodesOf("a", "")
+		change(all)
+		from, err := all.mayMove(0, to)
+		if want == nil && (err != nil || from != "a") || want != nil && (!errors.Is(err, want) || !strings.Contains(err.Error(), text)) {
+			t.Errorf("to %s: from %q, %v", to, from, err)
+		}
+	}
+	nothing := func(states) {}
+	f("b", nothing, nil, "")
+	f("a", nothing, console.ErrRefused, `node "a" owns partition 0 already`)
+	f("d", nothing, console.ErrNotFound, `node "d" is not of the cluster`)
+	f("b", func(all states) { all[1].Drained = true }, console.ErrRefused, "drained")
+	f("b", func(all states) { all[1].Partitions[0].Role = obs.RoleJoining }, console.ErrRefused, "does not follow")
+	f("b", func(all states) { all[0].Partitions[0].Role = obs.RoleStandby }, console.ErrRefused, "no owner")
+	f("b", func(all states) { all[0].Partitions[0].Index += mayLag }, nil, "")
+	f("b", func(all states) { all[0].Partitions[0].Index += mayLag + 1 }, console.ErrRefused, "50001 records behind")
+}
+
+// TestWhoIsNext: what a drained node owns goes to those that own the least.
+func TestWhoIsNext(t *testing.T) {
+	all := nodesOf("aabaa", "a")
+	var got []string
+	for _, p := range []int{0, 1, 3, 4} {
+		to, err := all.nextOwner(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, to)
+	}
+	if !slices.Equal(got, []string{"c", "b", "c", "b"}) {
+		t.Errorf("%v", got)
+	}
+	if to, err := nodesOf("a", "abc").nextOwner(0); !errors.Is(err, console.ErrRefused) {
+		t.Errorf("%q, %v where all are drained", to, err)
+	}
+}
+
+// TestBalance: no more partitions move than have to.
+func TestBalance(t *testing.T) {
+	f := func(owners, drained string, moved int, want ...int) {
+		t.Helper()
+		all := nodesOf(owners, drained)
+		moves, err := all.plan(len(owners))
+		if err != nil || len(moves) != moved {
+			t.Fatalf("%s: %d moves, %v, %v", owners, len(moves), moves, err)
+		}
+		after := []byte(owners)
+		for _, m := range moves {
+			after[m.Partition] = m.Node[0]
+		}
+		var owned []int
+		for _, id := range "abc" {
+			owned = append(owned, strings.Count(string(after), string(id)))
+		}
+		slices.Sort(owned)
+		if !slices.Equal(owned, want) {
+			t.Errorf("%s becomes %s", owners, after)
+		}
+	}
+	f("abc", "", 0, 1, 1, 1)
+	f("aaa", "", 2, 1, 1, 1)
+	f("a", "", 0, 0, 0, 1)
+	f("aabb", "", 1, 1, 1, 2)
+	f("aabb", "c", 0, 0, 2, 2)
+	f("aabbcc", "c", 2, 0, 3, 3)
+	if _, err := nodesOf("x", "").plan(1); !errors.Is(err, console.ErrRefused) {
+		t.Errorf("without an owner: %v", err)
+	}
+}
+
+// FuzzDecodeReply: what another node answers has the partitions of this one, or is refused.
+func FuzzDecodeReply(f *testing.F) {
+	text, _ := json.Marshal(reply{nodeState: nodesOf("a", "")[0], Error: "refused"})
+	f.Add(text)
+	f.Add([]byte(`{"partitions":[{}]}`))
+	f.Add([]byte(`{"partitions":[{},{}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s := &server{parts: make([]*partition, 1)}
+		if r, err := s.decode(text); err == nil && len(r.Partitions) != 1 {
+			t.Errorf("%+v", r)
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/engine/cluster/peer"
+	"trunkline/engine/journal"
+	"trunkline/engine/journal/replicated"
+)
+
+// partition is the place of one replica after the other. A server alone has one partition, and one
+// replica.
+type partition struct {
+	s       *server
+	number  int
+	current atomic.Pointer[replica]
+	orders  chan handOver
+	ended   chan struct{} // closed when run returns
+	err     error         // of the last replica, once it has ended
+}
+
+// handOver is an order to give a partition to another node.
+type handOver struct {
+	to   string
+	done chan struct{} // closed when the journal is given up
+}
+
+// againPause is left before a journal is followed anew, which may fail for the same reason.
+const againPause = time.Second
+
+// handOverGrace is how long a replica may take to answer what was asked when it is handed over, and
+// its tools and agents to end.
+const handOverGrace = 2 * time.Second
+
+// run has one replica after the other follow the journal and serve it, until ctx ends.
+func (p *partition) run(ctx context.Context) {
+	defer close(p.ended)
+	for p.live(ctx, p.current.Load()) {
+		next, err := p.s.newReplica(p.number, true)
+		if err != nil {
+			p.s.report(err)
+			return
+		}
+		p.current.Store(next)
+	}
+}
+
+// live has a replica follow the journal and then serve it. It returns when the replica has ended,
+// and reports whether another one takes its place.
+func (p *partition) live(ctx context.Context, c *replica) bool {
+	s := p.s
+	stop := s.standBy(c)
+	err := c.kernel.recover(ctx, nil)
+	stop()
+	switch {
+	case ctx.Err() != nil:
+		c.abort()
+		return false
+	case err != nil:
+		c.abort()
+		if !followsAnew(err, c.lease.again || s.options.RecoverTo == 0, c.lease.again) {
+			s.report(err)
+			return false
+		}
+		s.log.Warn("following the journal anew", "partition", p.number, "error", err)
+		return pause(ctx, againPause)
+	}
+	s.recovered()
+	c.ownListeners()
+	c.serve(s.report)
+	c.lease.own(c.kernel.svc.Store())
+	select {
+	case <-ctx.Done():
+		if s.options.cluster.dead.Load() {
+			c.cut()
+			return false
+		}
+		p.err = c.shutdown(s.grace(), toolGrace)
+	case err := <-c.lease.lost:
+		s.log.Error("another node may own the journal: nothing more is answered", "partition", p.number, "error", err)
+		c.cut()
+		s.options.cluster.lives()
+	case h := <-p.orders:
+		c.lease.next = h.to
+		err := c.shutdown(handOverGrace, handOverGrace)
+		s.log.Info("the journal is handed over", "partition", p.number, "to", h.to, "error", err)
+		close(h.done)
+	}
+	return ctx.Err() == nil
+}
+
+// pause waits, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// followsAnew reports whether another replica may succeed where one has failed with err: another
+// node has taken the journal over, or what is next of it is in a snapshot by now. keeps: no records
+// are to be given up. again: a replica was there before, and waits for the others.
+func followsAnew(err error, keeps, again bool) bool {
+	return keeps && (again || errors.As(err, new(*unrecovered))) && !errors.Is(err, replicated.ErrBehind) && !errors.As(err, new(*journal.DamageError))
+}
+
+// standBy has clients of a replica forwarded to the owner of its partition until what it returns is
+// called.
+func (s *server) standBy(c *replica) (stop func()) {
+	f := c.lease.newForwarder()
+	var serving sync.WaitGroup
+	for _, sec := range c.sections() {
+		for _, b := range sec.bound {
+			service := sec.name
+			if b.tls != nil {
+				service += withTLS
+			}
+			serving.Go(func() { s.report(f.Serve(b.raw.(peer.Listener), service)) })
+		}
+	}
+	return func() {
+		f.Close()
+		serving.Wait()
+	}
+}
+
+// ownerless reports whether a partition is neither owned nor followed here.
+func (s *server) ownerless() bool {
+	for _, p := range s.parts {
+		if l := p.current.Load().lease; !l.owns.Load() && !l.follows() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,164 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"sync"
+	"time"
+
+	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/handlers/ipc"
+)
+
+// replica is one partition on this server: its service with the journal of that, and what serves
+// its clients. A node of a cluster that has lost the journal closes the replica, and another one
+// takes its place.
+type replica struct {
+	partition int
+	lease     *lease // nil where there are no other nodes
+	kernel    *endpoint
+	tools     *toolEndpoint   // nil when toolhost.listen_addr is empty, and beyond partition 0
+	threads   *threadEndpoint // nil when they are closed, and beyond partition 0
+}
+
+// newReplica returns a replica whose store is yet to be read. again: it takes the place of another
+// one.
+func (s *server) newReplica(partition int, again bool) (_ *replica, err error) {
+	cfg, o := s.cfg.Load(), s.options
+	c := &replica{partition: partition, lease: o.cluster.newLease(partition, again || o.Again)}
+	o.lease = c.lease
+	if again {
+		o.RecoverTo = 0 // an operator gives up records for one start
+	}
+	defer func() {
+		if err != nil {
+			c.abort()
+		}
+	}()
+	if c.kernel, err = openEndpoint(cfg, o); err != nil || partition > 0 {
+		return c, err
+	}
+	if c.tools, err = openTools(&cfg.Toolhost, c.kernel.svc, o); err != nil {
+		return nil, err
+	}
+	c.threads, err = openThreads(cfg, c.kernel.threads, c.kernel.svc, func() bool { return len(s.ready.Reasons()) == 0 }, o)
+	return c, err
+}
+
+// serve starts answering.
+func (c *replica) serve(report func(error)) {
+	c.kernel.serve(report)
+	c.tools.serve(report)
+	c.threads.serve(report)
+}
+
+// stats returns what the service counts, nil before its store was read.
+func (c *replica) stats() *ipc.Stats {
+	if !c.kernel.whole.Load() {
+		return nil
+	}
+	st := c.kernel.svc.Stats()
+	return &st
+}
+
+// limit applies the limits of cfg.
+func (c *replica) limit(cfg *config.Config) {
+	k := &cfg.Kernel
+	c.kernel.srv.SetMaxConnections(c.kernel.options.cluster.legs(k.MaxConnections))
+	c.kernel.svc.SetLimits(ipc.Limits{
+		MaxConnections: k.MaxConnections, DefaultQueryTimeout: k.DefaultQueryTimeout, MaxQueryTimeout: k.MaxQueryTimeout,
+		MaxStreamsPerConnection: k.MaxStreamsPerConnection, MaxEventTypes: k.MaxEventTypes,
+	})
+	if c.tools != nil {
+		c.tools.loops.SetMaxConnections(cfg.Toolhost.MaxConnections)
+	}
+	c.kernel.threads.limit(&cfg.Threads)
+	if c.threads != nil {
+		c.threads.limit(&cfg.Threads)
+	}
+}
+
+// section is the listeners of a part of the server whose clients the owner of a partition serves,
+// and those for what other nodes forward to it.
+type section struct {
+	name  string
+	bound []bound
+	peers *[]bound
+}
+
+// sections are those of a replica that other nodes have too. Where there are several partitions,
+// the clients of the kernel endpoint reach all of them through the router.
+func (c *replica) sections() (all []section) {
+	if !c.lease.node.several() {
+		all = append(all, section{kernelService, c.kernel.bound, &c.kernel.peers})
+	}
+	if c.tools != nil {
+		all = append(all, section{"toolhost", c.tools.bound, &c.tools.peers})
+	}
+	return all
+}
+
+// kernelService is the kernel endpoint as other nodes name it.
+const kernelService = "kernel"
+
+// withTLS is what the name of a section has behind it for clients that speak TLS to the owner.
+const withTLS = "+tls"
+
+// ownListeners opens the listeners for what nodes forward to this replica.
+func (c *replica) ownListeners() {
+	peers := c.lease.node.peers
+	for _, sec := range c.sections() {
+		*sec.peers = []bound{{ln: peers.Service(sec.name, c.partition), kind: kindForwarded}}
+		for _, b := range sec.bound {
+			if b.tls != nil {
+				*sec.peers = append(*sec.peers, bound{ln: tls.NewListener(peers.Service(sec.name+withTLS, c.partition), b.tls), kind: kindTLS})
+				break
+			}
+		}
+	}
+	if c.lease.node.several() {
+		c.kernel.peers = []bound{{ln: peers.Service(kernelService, c.partition), kind: kindForwarded}, {ln: c.lease.local, kind: kindLocal}}
+	}
+}
+
+// shutdown answers what was asked within grace, and waits as long as others for tools and agents
+// that run; then it gives the journal up in order.
+func (c *replica) shutdown(grace, others time.Duration) error {
+	toolsEnded, threadsEnded := make(chan error, 1), make(chan error, 1)
+	end := func(ended chan<- error, within time.Duration, shutdown func(context.Context) error) {
+		ctx, cancel := context.WithTimeout(context.Background(), min(within, others))
+		defer cancel()
+		ended <- shutdown(ctx)
+	}
+	go end(threadsEnded, threadsGrace, c.threads.shutdown)
+	go end(toolsEnded, toolGrace, c.tools.shutdown)
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	var othersErr error
+	c.kernel.beforeStore = func() { othersErr = errors.Join(<-toolsEnded, <-threadsEnded) } // their outcomes are in it
+	err := c.kernel.shutdown(ctx)
+	c.lease.close()
+	return errors.Join(err, othersErr)
+}
+
+// cut ends a replica that does not own its journal any more. Nothing is answered.
+func (c *replica) cut() {
+	c.lease.owns.Store(false) // the lease ends by itself: parts may answer until they are closed
+	at, cancel := context.WithCancel(context.Background())
+	cancel()
+	var threads sync.WaitGroup
+	threads.Go(func() { _ = c.threads.shutdown(at) })
+	c.kernel.beforeStore = threads.Wait // no command may run for agents that another node wakes
+	_ = c.kernel.shutdown(at)
+	_ = c.tools.shutdown(at)
+	c.lease.close()
+}
+
+// abort ends a replica that never served.
+func (c *replica) abort() {
+	c.kernel.abort()
+	c.tools.abort()
+	c.threads.abort()
+	c.lease.close()
+}
