@@ -117,13 +117,7 @@ func nodeRows(c *ops.Cluster) [][]string {
 	rows := [][]string{{"NODE", "ROLE", "SEEN", "RECORDS", "LAG", "VERSION", "ADMIN"}}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		role, seen, lag := cmp.Or(n.Role, "-"), "never", "-"
-		if !n.Seen && n.Role != "" {
-			role = "was " + n.Role
-		}
-		if n.Drained {
-			role += ", drained"
-		}
+		seen, lag := "never", "-"
 		switch {
 		case n.Node == c.Node:
 			seen = "this node"
@@ -135,7 +129,7 @@ func nodeRows(c *ops.Cluster) [][]string {
 		if n.Lag != nil {
 			lag = strconv.FormatUint(*n.Lag, 10)
 		}
-		rows = append(rows, []string{benchview.Clean(n.Node), benchview.Clean(role), seen, strconv.FormatUint(n.Index, 10), lag,
+		rows = append(rows, []string{benchview.Clean(n.Node), benchview.Clean(n.RoleText()), seen, strconv.FormatUint(n.Index, 10), lag,
 			benchview.Clean(cmp.Or(n.Version, "-")), benchview.Clean(cmp.Or(n.Admin, "-"))})
 	}
 	return rows

@@ -37,6 +37,9 @@ type Config struct {
 	// QueryCapacity bounds all pending queries: 1 + kernel_queue_capacity, already summed
 	// (kernel-ipc §2.6).
 	QueryCapacity int
+	// OwnsQuery reports whether a new query may have an identifier: the replies to the others go to
+	// other partitions of a cluster. nil: any.
+	OwnsQuery func(id string) bool
 	// GapBody appends the body of a gap marker for dropped events to dst. Pop calls it without a
 	// lock, from several goroutines at once. A nil GapBody makes empty bodies.
 	GapBody func(dst []byte, dropped uint64) []byte
@@ -108,7 +111,7 @@ type Bus struct {
 func New(cfg Config) *Bus {
 	b := &Bus{cfg: cfg.withDefaults()}
 	b.registry.init()
-	b.queries.init(b.cfg.QueryCapacity)
+	b.queries.init(b.cfg.QueryCapacity, b.cfg.OwnsQuery)
 	return b
 }
 

@@ -134,11 +134,12 @@ type queryTable struct {
 
 	seq    atomic.Uint64
 	suffix string
+	owns   func(id string) bool // Config.OwnsQuery
 }
 
-func (t *queryTable) init(capacity int) {
+func (t *queryTable) init(capacity int, owns func(string) bool) {
 	t.byID = make(map[string]*Query)
-	t.capacity = capacity
+	t.capacity, t.owns = capacity, owns
 	var random [8]byte
 	rand.Read(random[:])
 	t.suffix = "-" + hex.EncodeToString(random[:])
@@ -147,8 +148,12 @@ func (t *queryTable) init(capacity int) {
 // nextID is at most 1 + 13 + 17 bytes long. The random part distinguishes the ids of two servers.
 func (t *queryTable) nextID() string {
 	var buf [maxQueryID]byte
-	id := strconv.AppendUint(append(buf[:0], 'q'), t.seq.Add(1), 36)
-	return string(append(id, t.suffix...))
+	for {
+		b := strconv.AppendUint(append(buf[:0], 'q'), t.seq.Add(1), 36)
+		if id := string(append(b, t.suffix...)); t.owns == nil || t.owns(id) {
+			return id
+		}
+	}
 }
 
 func (t *queryTable) pending() int {

@@ -214,6 +214,12 @@ func TestQueryIDs(t *testing.T) {
 	if b.queries.suffix == other.queries.suffix {
 		t.Error("two servers share their ids")
 	}
+	own := newBus(t, Config{OwnsQuery: func(id string) bool { return id[1] == 'z' }})
+	for range 10 {
+		if id := own.queries.nextID(); id[1] != 'z' {
+			t.Errorf("the bus gave %s, which it does not own", id)
+		}
+	}
 }
 
 // answerAtOnce replies from inside Wake: the answer arrives before Query has returned.

@@ -24,7 +24,7 @@ func (k *Kernel) Create(now Instant, a *CreateArgs, out *PCB) (Result, RateDecis
 	for ; evict > 0; evict-- {
 		k.removeOldest()
 	}
-	k.store(a, &at, out)
+	k.store(now, a, &at, out)
 	if k.hasSubscriber(ProcessCreated) {
 		k.emitCreated(now, &at)
 	}
@@ -40,9 +40,9 @@ func (k *Kernel) evictions() (n int, ok bool) {
 }
 
 // store creates the process of a at at and fills in at.r. Caller holds the scheduling lock.
-func (k *Kernel) store(a *CreateArgs, at *place, out *PCB) {
+func (k *Kernel) store(now Instant, a *CreateArgs, at *place, out *PCB) {
 	c := Change{Kind: ChangeCreate, PID: a.PID, RequestID: a.RequestID, UserID: a.UserID, SessionID: a.SessionID,
-		Priority: a.Priority, Seq: k.created + 1, Quota: a.Quota.over(k.defaults.Load())}
+		Priority: a.Priority, Seq: k.nextCreated(now), Quota: a.Quota.over(k.defaults.Load())}
 	if !a.NoSchedule {
 		c.State, c.ReadySeq = Ready, k.readied+1
 	}
@@ -53,6 +53,22 @@ func (k *Kernel) store(a *CreateArgs, at *place, out *PCB) {
 		at.sh.fill(out, at.r)
 		out.State = StateNew
 	}
+}
+
+// sequenceBits is how many creation sequences of all partitions a millisecond has: 2^11. The
+// sequences stay below 2^53 until the year 2109.
+const sequenceBits = 11
+
+// nextCreated returns the creation sequence of a new process. Those of several partitions follow
+// the time of day, so that their processes have one order, and leave different remainders. Caller
+// holds the scheduling lock.
+func (k *Kernel) nextCreated(now Instant) uint64 {
+	seq, n := k.created+1, k.cfg.Partitions
+	if n <= 1 {
+		return seq
+	}
+	seq = max(seq, uint64(max(now.Wall, 0))<<sequenceBits)
+	return seq + (k.cfg.Partition+n-seq%n)%n
 }
 
 // removeOldest removes the terminal process completed longest ago. Caller holds the scheduling lock

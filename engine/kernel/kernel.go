@@ -43,6 +43,9 @@ type Config struct {
 	Ended, Removed func(pid []byte)
 	// Defaults is the default quota at start; the zero value means BuiltinQuota.
 	Defaults Quota
+	// Partitions is how many kernels share the creation sequences, and Partition which of them this
+	// one is. 0 or 1: it has them for itself, without gaps.
+	Partition, Partitions uint64
 	// SmallPages leaves the size of memory pages to the system. Otherwise large tables ask for huge
 	// ones.
 	SmallPages bool

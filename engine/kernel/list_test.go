@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // list returns up to limit pids and the cursor behind the last.
@@ -80,5 +81,40 @@ func TestListVisitsWithoutLocks(t *testing.T) {
 	})
 	if seen != listBatch+5 {
 		t.Errorf("saw %d", seen)
+	}
+}
+
+// TestCreationOfPartitions: the processes of several kernels have one order, that of the time of
+// day, and no two have one creation sequence, also when a clock goes back.
+func TestCreationOfPartitions(t *testing.T) {
+	var rigs []*rig
+	for i := range uint64(3) {
+		rigs = append(rigs, newRig(t, Config{Partition: i, Partitions: 3, Defaults: unlimited()}))
+	}
+	last := uint64(0)
+	for n := range 9 {
+		r := rigs[n*2%3]
+		r.now = at(time.Duration(n) * time.Millisecond)
+		pid := fmt.Sprint("p", n)
+		r.create(pid, Normal)
+		var seq uint64
+		r.k.List(&ListFilter{}, func(p *PCB) bool {
+			seq = p.Created
+			return true
+		})
+		if seq <= last || seq%3 != uint64(n*2%3) || seq>>sequenceBits != uint64(r.now.Wall) {
+			t.Errorf("%s of partition %d has creation sequence %d after %d", pid, n*2%3, seq, last)
+		}
+		last = seq
+	}
+	r := rigs[0]
+	before := r.k.created
+	r.now.Wall -= 1000
+	r.create("late", Normal)
+	if r.k.created != before+3 {
+		t.Errorf("with a clock behind: %d after %d", r.k.created, before)
+	}
+	if k := r.replayed(Config{Partition: 0, Partitions: 3}); k.created != r.k.created {
+		t.Errorf("%d after a replay, want %d", k.created, r.k.created)
 	}
 }

@@ -34,6 +34,9 @@ type Load struct {
 	Streams bool
 	// Done: after EOF or Drain nothing more will be appended; close when the output is sent.
 	Done bool
+	// Over: nothing more will be appended, whatever the peer does; an owner that has the session on
+	// goroutines closes when the output is sent.
+	Over bool
 	// Until, if not zero, is when the connection is closed like one whose frame is late, in
 	// nanoseconds of Instant.Mono: the peer has not shown its identity by then.
 	Until int64

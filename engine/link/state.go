@@ -161,13 +161,16 @@ func (s *State) EOF() (first bool) {
 // Finished reports whether a connection whose output is sent may be closed, and the reason. With
 // ReasonDrain it may be closed together with the others.
 func (s *State) Finished(sess Session) (r Reason, done bool) {
-	switch {
-	case s.Verdict == Close:
+	if s.Verdict == Close {
+		return ReasonProtocol, true
+	}
+	switch load := sess.Load(); {
+	case load.Over:
 		return ReasonProtocol, true
 	case s.Peer == PeerEOF:
-		return ReasonEOF, sess.Load().Done
+		return ReasonEOF, load.Done
 	case s.drain == drainDone:
-		return ReasonDrain, s.Verdict == More && !s.More && sess.Load().Done
+		return ReasonDrain, s.Verdict == More && !s.More && load.Done
 	}
 	return 0, false
 }

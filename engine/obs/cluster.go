@@ -101,6 +101,31 @@ type ClusterNode struct {
 	Lag *uint64 `json:"lag"`
 }
 
+// RoleText describes the role of the node for people: of several partitions with how many it owns,
+// and of a node that is not seen the last one.
+func (n *ClusterNode) RoleText() string {
+	text := n.Role
+	owned := 0
+	for _, fence := range n.Fences {
+		if fence > 0 {
+			owned++
+		}
+	}
+	switch {
+	case text == "":
+		return "not known"
+	case len(n.Fences) > 1 && owned > 0:
+		text = fmt.Sprintf("owner of %d", owned)
+	}
+	if !n.Seen {
+		text = "was " + text
+	}
+	if n.Drained {
+		text += ", drained"
+	}
+	return text
+}
+
 // ClusterPartition is what a node knows of a journal of its cluster.
 type ClusterPartition struct {
 	Partition int `json:"partition"`

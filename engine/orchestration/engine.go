@@ -54,6 +54,9 @@ type Config struct {
 	Overloaded func() bool
 	// NewID makes identifiers; nil: envelope.RandomID.
 	NewID envelope.IDSource
+	// Owns reports whether a new envelope may have an identifier: in a cluster of several
+	// partitions only those of the own one. nil: any.
+	Owns func(id []byte) bool
 }
 
 // Engine is the state of the services engine and orchestration. It is safe for concurrent use.
@@ -79,6 +82,9 @@ func New(cfg Config) *Engine {
 	cfg.MaxReply = cmp.Or(cfg.MaxReply, wire.DefaultMaxFrame-ReplyReserve)
 	if cfg.NewID == nil {
 		cfg.NewID = envelope.RandomID
+	}
+	if cfg.Owns == nil {
+		cfg.Owns = func([]byte) bool { return true }
 	}
 	if cfg.Overloaded == nil {
 		cfg.Overloaded = func() bool { return false }

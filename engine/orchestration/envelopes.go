@@ -94,6 +94,9 @@ func (o *Engine) insertNew(c *Call, out []byte) ([]byte, wire.Code) {
 	e := &c.env
 	for range maxIDTries {
 		e.NewID(envelope.EnvelopeID, envelope.EnvelopePrefix, o.cfg.NewID)
+		for !o.cfg.Owns(e.Text(envelope.EnvelopeID)) {
+			e.NewID(envelope.EnvelopeID, envelope.EnvelopePrefix, o.cfg.NewID)
+		}
 		o.encode(c)
 		if len(c.buf) > o.cfg.MaxReply {
 			return out, c.tooLarge()
@@ -192,16 +195,9 @@ func (o *Engine) UpdateEnvelope(c *Call, v mpack.Value, out []byte) ([]byte, wir
 	if code := c.shallow(); code != wire.OK {
 		return out, code
 	}
-	var list []*session // the ones that go on
-	if !e.Bool(envelope.InterruptPending) {
-		list = o.waiting.find(id)
-	}
-	if !o.answerFits(list, len(e.Value(envelope.Interrupt).Raw)) {
-		return out, c.tooLarge()
-	}
-	a, ok := o.reserve(c, list)
-	if !ok {
-		return out, c.full(tableFull)
+	list, a, code := o.answered(c)
+	if code != wire.OK {
+		return out, code
 	}
 	encoded := bytes.Clone(c.buf)
 	if code := o.replace(c, id, encoded, classOf(e.Bool(envelope.Terminated)), false); code != wire.OK {
@@ -212,6 +208,39 @@ func (o *Engine) UpdateEnvelope(c *Call, v mpack.Value, out []byte) ([]byte, wir
 		o.resolve(c, list, a)
 	}
 	return append(out, encoded...), wire.OK
+}
+
+// Resume is the part of UpdateEnvelope that is about sessions, for an envelope that another
+// partition of a cluster stores. It appends an empty map to out.
+func (o *Engine) Resume(c *Call, v mpack.Value, out []byte) ([]byte, wire.Code) {
+	if code := c.envelopeField(v); code != wire.OK {
+		return out, code
+	}
+	defer o.lockID(c.env.Text(envelope.EnvelopeID)).Unlock()
+	list, a, code := o.answered(c)
+	if code != wire.OK {
+		return out, code
+	}
+	if len(list) > 0 {
+		o.resolve(c, list, a)
+	}
+	return mpack.AppendMap(out, 0), wire.OK
+}
+
+// answered returns the sessions that wait for an interrupt which c.env takes back, and the answer,
+// for which it has reserved room. The caller holds the lock of the envelope's identifier.
+func (o *Engine) answered(c *Call) (list []*session, a *answer, code wire.Code) {
+	if !c.env.Bool(envelope.InterruptPending) {
+		list = o.waiting.find(c.env.Text(envelope.EnvelopeID))
+	}
+	if !o.answerFits(list, len(c.env.Value(envelope.Interrupt).Raw)) {
+		return nil, nil, c.tooLarge()
+	}
+	a, ok := o.reserve(c, list)
+	if !ok {
+		return nil, nil, c.full(tableFull)
+	}
+	return list, a, wire.OK
 }
 
 // replace puts another encoding in the place of a stored envelope. force lets it through even when

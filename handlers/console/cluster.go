@@ -132,18 +132,12 @@ func (v *clusterView) servers() string {
 func (v *clusterView) nodes() (rows []clusterRow) {
 	for i := range v.Nodes {
 		n := &v.Nodes[i]
-		role, lag, behind := cmp.Or(n.Role, notKnown), "–", false
-		if !n.Seen && n.Role != "" {
-			role = "was " + n.Role
-		}
-		if n.Drained {
-			role += ", drained"
-		}
+		lag, behind := "–", false
 		if n.Lag != nil {
 			lag, behind = group(fmt.Sprint(*n.Lag)), *n.Lag > lagShown
 		}
 		rows = append(rows, newRow("node-"+n.Node, n.Node,
-			cell{ID: "role", Value: role, Bad: n.Role == obs.RoleJoining},
+			cell{ID: "role", Value: n.RoleText(), Bad: n.Role == obs.RoleJoining},
 			cell{ID: "seen", Value: v.seen(n), Bad: !n.Seen},
 			cell{ID: "index", Value: group(fmt.Sprint(n.Index)), Number: true},
 			cell{ID: "lag", Value: lag, Number: true, Bad: behind},

@@ -86,6 +86,13 @@ func checkBounds(t *turn) wire.Code {
 
 // updateEnvelope is envelope §4.7.
 func updateEnvelope(t *turn) wire.Code {
+	resume, ok := t.flag(&t.fields[1], "resume", false)
+	switch {
+	case !ok:
+		return wire.InvalidArgument
+	case resume:
+		return t.orchestrated(t.svc.orch.Resume(t.scratch(), t.fields[0], t.out))
+	}
 	return t.orchestrated(t.svc.orch.UpdateEnvelope(t.scratch(), t.fields[0], t.out))
 }
 

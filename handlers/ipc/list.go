@@ -25,6 +25,8 @@ type listing struct {
 	filter kernel.ListFilter
 	s      *session
 	limit  int64 // 0: none
+	keyed  bool  // the reply has the creation sequences
+	keys   []byte
 
 	out      []byte // the array's elements
 	size     int    // what the elements come to, also those left out of out
@@ -107,7 +109,11 @@ func (l *listing) read(t *turn) bool {
 		return false
 	}
 	l.filter.Cursor = uint64(cursor)
-	return l.readLimit(t, &f[3])
+	if !l.readLimit(t, &f[3]) {
+		return false
+	}
+	l.keyed, ok = t.flag(&f[4], "created", false)
+	return ok
 }
 
 func (l *listing) readLimit(t *turn, v *mpack.Value) (ok bool) {
@@ -134,6 +140,9 @@ func (l *listing) visit(p *kernel.PCB) bool {
 	l.svc.viewProcess(&l.proc, p)
 	l.out = mpack.AppendProcess(l.out, &l.proc)
 	l.size += len(l.out) - before
+	if l.keyed {
+		l.keys = mpack.AppendUint(l.keys, p.Created)
+	}
 	if l.size > l.svc.cfg.MaxFrameBytes {
 		l.out = l.out[:0]
 	}
@@ -146,23 +155,32 @@ func (l *listing) visit(p *kernel.PCB) bool {
 func (l *listing) appendFrame(out []byte) []byte {
 	start, keys := len(out), 1
 	if l.more {
-		keys = 2
+		keys++
+	}
+	if l.keyed {
+		keys++
 	}
 	out = mpack.AppendResponseHead(frame.Begin(out, frame.Response), l.id)
 	out = mpack.AppendStr(mpack.AppendMap(out, keys), "processes")
 	out = mpack.AppendArray(out, l.count)
 	head := len(out)
-	if l.more {
-		out = mpack.AppendUint(mpack.AppendStr(out, "next_cursor"), l.lastSeen)
-	}
+	out = l.appendTail(out)
 	tail := len(out) - head
 	if size := head + tail - start - frame.PrefixSize + l.size; size > l.svc.cfg.MaxFrameBytes {
 		return appendTooLarge(out[:start], l.id, size, l.svc.cfg.MaxFrameBytes)
 	}
-	out = append(out[:head], l.out...)
+	out = l.appendTail(append(out[:head], l.out...))
+	frame.Finish(out, start)
+	return out
+}
+
+// appendTail appends the members behind the processes.
+func (l *listing) appendTail(out []byte) []byte {
 	if l.more {
 		out = mpack.AppendUint(mpack.AppendStr(out, "next_cursor"), l.lastSeen)
 	}
-	frame.Finish(out, start)
+	if l.keyed {
+		out = append(mpack.AppendArray(mpack.AppendStr(out, "created"), l.count), l.keys...)
+	}
 	return out
 }

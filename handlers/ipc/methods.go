@@ -31,8 +31,11 @@ type method struct {
 	durability    Durability
 	stream        bool // opens a stream: it has no RESPONSE
 	whole         bool // the handler reads the body itself, at turn.req.Body
-	several       bool // a request may make several changes, which a crash keeps together or not at all
-	reads         bool // the reply waits until all that it shows is durable
+	hidden        int  // how many of the last fields only nodes of a cluster send
+	to            Destination
+	key           string // the field whose partition serves it, with ToKey
+	several       bool   // a request may make several changes, which a crash keeps together or not at all
+	reads         bool   // the reply waits until all that it shows is durable
 	doc           string
 	need          kernel.Need // what is fetched ahead beside the row, if the first field is a pid
 	index         int         // of the row in the table
@@ -119,6 +122,7 @@ type MethodInfo struct {
 	Fields        []string // keys of the body, in validation order
 	Stream        bool     // opens a stream instead of being answered by a RESPONSE
 	Durability    Durability
+	To            Destination
 }
 
 // Methods lists the methods the endpoint serves, in the order of the method table.
@@ -126,7 +130,7 @@ func Methods() []MethodInfo {
 	infos := make([]MethodInfo, 0, len(methods))
 	for i := range methods {
 		m := &methods[i]
-		infos = append(infos, MethodInfo{m.service, m.name, m.doc, slices.Clone(m.fields), m.stream, m.durability})
+		infos = append(infos, MethodInfo{m.service, m.name, m.doc, slices.Clone(m.fields[:len(m.fields)-m.hidden]), m.stream, m.durability, m.to})
 	}
 	return infos
 }

@@ -56,6 +56,9 @@ type Config struct {
 	// IdempotencyTTL is how long an outcome stays in the table that Keys returns. 0: idem's
 	// default.
 	IdempotencyTTL time.Duration
+	// Partitions is how many services of a cluster share the keys, and Partition which of them this
+	// one is: what it names itself, it also owns. 0 or 1: there is no other.
+	Partition, Partitions int
 	// Machines are those of other protocols in the same process: there is one journal for all.
 	Machines []store.Machine
 	// A snapshot is taken when the journal has grown by SnapshotBytes since the last one, and by as
@@ -165,6 +168,7 @@ func NewService(cfg Config) *Service {
 		Patterns:      cfg.MaxEventPatterns,
 		MaxBody:       cfg.MaxFrameBytes,
 		QueryCapacity: 1 + cfg.KernelQueueCapacity,
+		OwnsQuery:     cfg.ownsQuery(),
 		GapBody:       s.appendGap,
 		EventBody: func(dst []byte, eventType, source string, payload []byte) []byte {
 			return mpack.AppendEvent(dst, eventType, payload, s.now(link.Now()).Wall, source)
@@ -180,6 +184,7 @@ func NewService(cfg Config) *Service {
 	s.orch = orchestration.New(orchestration.Config{
 		Journal:           orchJournal,
 		Overloaded:        overloaded,
+		Owns:              cfg.ownsEnvelope(),
 		MaxSessions:       cfg.MaxSessions,
 		MaxSessionBytes:   cfg.MaxSessionBytes,
 		SessionRetention:  cfg.SessionRetention,
@@ -197,6 +202,8 @@ func NewService(cfg Config) *Service {
 		Events:            lifecycle{s.bus},
 		Journal:           kernelJournal,
 		Overloaded:        overloaded,
+		Partition:         uint64(cfg.Partition),
+		Partitions:        uint64(cfg.Partitions),
 		Ended:             s.orch.Cancel,
 		Removed:           s.orch.ProcessRemoved,
 	})

@@ -14,10 +14,12 @@ func TestNoAllocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pid := []byte("a-process-id-that-is-longer-than-thirty-two-bytes")
 	cfg := &placement.Config{Node: "b", Timing: placement.DefaultTiming()}
 	own, _ := placement.Start(cfg, 0, placement.Replicas{"a", "b"})
 	if n := testing.AllocsPerRun(100, func() {
 		k.Partition(placement.Workspace, "a-workspace-id-that-is-longer-than-thirty-two-bytes")
+		k.PartitionOf(placement.Process, pid)
 		o, _ := own.Step(placement.Event{Kind: placement.Rebuilt})
 		o, _ = o.Step(placement.Event{Kind: placement.Observed, Node: "a", Now: time.Second})
 		o, _ = o.Step(placement.Event{Kind: placement.Tick, Now: o.Due()})

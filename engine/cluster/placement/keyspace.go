@@ -22,6 +22,9 @@ const (
 	Process   Kind = 1 // a pid: processes and sessions
 	Workspace Kind = 2 // a workspace_id: agent threads
 	Principal Kind = 3 // a caller of tools: its idempotency keys
+	User      Kind = 4 // a user_id: its rate windows
+	Topic     Kind = 5 // a type of events, commands or queries
+	Query     Kind = 6 // a query_id: the answer to a query
 )
 
 // Keyspace maps keys to partitions. It is a value and never changes.
@@ -42,6 +45,18 @@ func (k Keyspace) Partition(kind Kind, key string) Partition {
 	var d xxhash.Digest
 	d.ResetWithSeed(uint64(kind))
 	_, _ = d.WriteString(key) // it never fails
+	return k.of(&d)
+}
+
+// PartitionOf is Partition for a key in bytes.
+func (k Keyspace) PartitionOf(kind Kind, key []byte) Partition {
+	var d xxhash.Digest
+	d.ResetWithSeed(uint64(kind))
+	_, _ = d.Write(key) // it never fails
+	return k.of(&d)
+}
+
+func (k Keyspace) of(d *xxhash.Digest) Partition {
 	high, _ := bits.Mul64(d.Sum64(), k.partitions)
 	return Partition(high)
 }

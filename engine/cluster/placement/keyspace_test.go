@@ -20,6 +20,9 @@ func TestKeysKeepTheirPartitions(t *testing.T) {
 		if got := k.Partition(kind, key); got != want {
 			t.Errorf("%d partitions, kind %d, %q: %d, want %d", partitions, kind, key, got, want)
 		}
+		if got := k.PartitionOf(kind, []byte(key)); got != want {
+			t.Errorf("%d partitions, kind %d, %q in bytes: %d, want %d", partitions, kind, key, got, want)
+		}
 	}
 	f(1, placement.Process, "anything", 0)
 	f(6, placement.Process, "", 5)
@@ -34,6 +37,9 @@ func TestKeysKeepTheirPartitions(t *testing.T) {
 	f(100_000, placement.Process, "a-process-id-that-is-longer-than-thirty-two-bytes", 28843)
 	f(placement.MaxPartitions, placement.Process, "pid-1", 597880)
 	f(placement.MaxPartitions, placement.Principal, "acme", 148616)
+	f(1000, placement.User, "acme", 75)
+	f(1000, placement.Topic, "acme", 954)
+	f(1000, placement.Query, "acme", 386)
 }
 
 func TestNumbersOfPartitions(t *testing.T) {

@@ -62,6 +62,52 @@ func TestConversationsKept(t *testing.T) {
 	})
 }
 
+// notRouted are the conversations that several partitions answer otherwise, and why.
+var notRouted = map[string]string{
+	"3.2-order-of-checks.txt":     tablesOfPartitions,
+	"4.1-create-process.txt":      tablesOfPartitions,
+	"4.5-create-envelope.txt":     tablesOfPartitions,
+	"4.9-clone-envelope.txt":      tablesOfPartitions,
+	"4.10-initialize-session.txt": tablesOfPartitions,
+	"5.3-store.txt":               tablesOfPartitions,
+	"5.3-retention.txt":           tablesOfPartitions,
+	"4.9-check-rate-limit.txt":    ratesOfPartitions,
+	"8-bad-input.txt":             ratesOfPartitions,
+	"4.3-schedule-process.txt":    queuesOfPartitions,
+	"4.4-get-next-runnable.txt":   queuesOfPartitions,
+	"5.2-ready-queue.txt":         queuesOfPartitions,
+	"5.2-kernel.txt":              queuesOfPartitions,
+	"9.12-scheduling.txt":         queuesOfPartitions,
+	"3.5-replies.txt":             oneInstant,
+	"4.10-list-processes.txt":     oneInstant,
+	"5.3-garbage-collection.txt":  oneInstant,
+}
+
+const (
+	tablesOfPartitions = "the bounds of tables hold for each partition"
+	ratesOfPartitions  = "the rate windows of a user are kept by each partition"
+	queuesOfPartitions = "the order of a ready queue holds within a partition"
+	oneInstant         = "processes of several partitions, created in one millisecond, have no order"
+)
+
+// TestConversationsRouted holds them with three partitions behind a router.
+func TestConversationsRouted(t *testing.T) {
+	t.Parallel()
+	skipRewrite(t)
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		if why := notRouted[filepath.Base(path)]; why != "" {
+			t.Skip(why)
+		}
+		if testing.Short() && strings.Contains(path, waiting) {
+			t.Skip("it waits for timers")
+		}
+		t.Parallel()
+		s := newScript(t, whole)
+		s.partitions = 3
+		s.runFile(path)
+	})
+}
+
 func runFile(t *testing.T, path string, put func(net.Conn, []byte) error) {
 	t.Helper()
 	newScript(t, put).runFile(path)

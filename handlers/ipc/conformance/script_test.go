@@ -56,6 +56,8 @@ type script struct {
 	kept   bool   // servers are in store.mode always, each in a directory of its own
 	put    func(nc net.Conn, b []byte) error
 	drain  sync.WaitGroup
+
+	partitions int // of servers, which are behind a router then
 }
 
 // wallStart is the time of kernel-ipc §9.6, in Unix milliseconds.

@@ -35,6 +35,7 @@ func (s *script) startServer(d *datadriven.TestData) {
 	s.srv = ipctest.Start(s.file, ipctest.With(func(c *ipctest.Config) {
 		c.Logger = logger
 		c.ListenAddr = cmp.Or(s.listen, c.ListenAddr)
+		c.Partitions = s.partitions
 		if s.kept {
 			c.Store, c.SnapshotBytes = s.openStore(), 1
 		}

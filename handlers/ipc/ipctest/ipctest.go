@@ -4,7 +4,9 @@ package ipctest
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"trunkline/engine/store"
 	"trunkline/engine/stream"
 	"trunkline/handlers/ipc"
+	"trunkline/handlers/ipc/route"
 )
 
 // Config are the settings tests change. Zero fields take the defaults of kernel-ipc §6 and envelope
@@ -49,6 +52,8 @@ type Config struct {
 	Now func() (mono, wall int64)
 	// Store keeps the state, in mode always; Drain closes it. nil: nothing is kept.
 	Store journal.Store
+	// Partitions is how many services there are, behind a router. 0 or 1: one, without.
+	Partitions int
 	// SnapshotBytes is the growth of the journal after which a snapshot is taken.
 	SnapshotBytes int64
 	// Logger is discarded when nil.
@@ -65,9 +70,13 @@ func With(f func(*Config)) Option { return f }
 type Server struct {
 	// Addr is where it listens: host:port, or unix:///path.
 	Addr    string
-	Service *ipc.Service
-	Reactor *reactor.Server
+	// Service is that of partition 0, and Services are those of all.
+	Service  *ipc.Service
+	Services []*ipc.Service
+	Reactor  *reactor.Server // nil with a router
+	Router   *route.Router   // nil without
 
+	hosts []*stream.Host // of the services behind a router
 	t    testing.TB
 	log  *journal.Log // nil without Config.Store
 	once sync.Once
@@ -82,7 +91,13 @@ func Start(t testing.TB, opts ...Option) *Server {
 	for _, o := range opts {
 		o(&cfg)
 	}
-	s := &Server{t: t, Service: ipc.NewService(serviceConfig(&cfg))}
+	s := &Server{t: t}
+	for i := range max(cfg.Partitions, 1) {
+		c := serviceConfig(&cfg)
+		c.Partition, c.Partitions = i, cfg.Partitions
+		s.Services = append(s.Services, ipc.NewService(c))
+	}
+	s.Service = s.Services[0]
 	if cfg.Store != nil {
 		s.recover(cfg.Store)
 	}
@@ -93,13 +108,43 @@ func Start(t testing.TB, opts ...Option) *Server {
 	if s.Addr = ln.Addr().String(); ln.Addr().Network() == "unix" {
 		s.Addr = cfg.ListenAddr
 	}
+	t.Cleanup(s.Drain)
+	for _, svc := range s.Services {
+		svc.Start()
+	}
+	if cfg.Partitions > 1 {
+		s.route(&cfg, ln)
+		return s
+	}
 	if s.Reactor, err = reactor.New(reactorConfig(&cfg, s.Service)); err != nil {
 		t.Fatal(err)
 	}
-	s.Service.Start()
 	s.done.Go(func() { _ = s.Reactor.Serve(ln) })
-	t.Cleanup(s.Drain)
 	return s
+}
+
+// route serves ln by a router, whose legs are pipes to the services.
+func (s *Server) route(cfg *Config, ln net.Listener) {
+	s.t.Helper()
+	for _, svc := range s.Services {
+		c := reactorConfig(cfg, svc).Config
+		c.MaxConnections = 2*cfg.MaxConnections + 16 // a leg may end after its client's slot is free again
+		s.hosts = append(s.hosts, stream.NewHost(c))
+	}
+	r, err := route.New(route.Config{
+		Partitions: cfg.Partitions, MaxFrameBytes: cfg.MaxFrameBytes, MaxConnections: cfg.MaxConnections, Logger: cfg.Logger,
+		ReadTimeout: cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, ShutdownGrace: cfg.ShutdownGrace, Refuse: s.Service.AppendRefusal,
+		Dial: func(_ context.Context, partition int, client string) (net.Conn, context.Context, error) {
+			leg, end := net.Pipe()
+			s.done.Go(func() { _ = s.hosts[partition].Serve(end, client) })
+			return leg, context.Background(), nil
+		},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.Router = r
+	s.done.Go(func() { _ = r.Serve(ln) })
 }
 
 // Drain shuts the server down in order (kernel-ipc §2.7) and waits for the end.
@@ -107,10 +152,10 @@ func (s *Server) Drain() {
 	s.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		if err := s.Reactor.Shutdown(ctx); err != nil {
-			s.t.Errorf("cannot drain: %v", err)
+		s.shutdown(ctx)
+		for _, svc := range s.Services {
+			svc.Close()
 		}
-		s.Service.Close()
 		s.done.Wait()
 		if s.log == nil {
 			return
@@ -119,6 +164,23 @@ func (s *Server) Drain() {
 			s.t.Errorf("cannot close the journal: %v", err)
 		}
 	})
+}
+
+// shutdown ends the connections.
+func (s *Server) shutdown(ctx context.Context) {
+	var err error
+	switch {
+	case s.Reactor != nil:
+		err = s.Reactor.Shutdown(ctx)
+	case s.Router != nil:
+		err = s.Router.Shutdown(ctx)
+	}
+	for _, h := range s.hosts {
+		err = errors.Join(err, h.Close(ctx))
+	}
+	if err != nil {
+		s.t.Errorf("cannot drain: %v", err)
+	}
 }
 
 // recover brings the service to the end of the journal in kept, where it writes from then on.
@@ -138,7 +200,11 @@ func (s *Server) recover(kept journal.Store) {
 }
 
 // Sweep runs one garbage collection at the server's present time.
-func (s *Server) Sweep() { s.Service.Sweep() }
+func (s *Server) Sweep() {
+	for _, svc := range s.Services {
+		svc.Sweep()
+	}
+}
 
 func serviceConfig(c *Config) ipc.Config {
 	cfg := ipc.Config{

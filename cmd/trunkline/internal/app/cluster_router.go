@@ -6,26 +6,45 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"trunkline/handlers/ipc/route"
 )
 
 // routing is the kernel endpoint of a node where the journal has several partitions: the router
 // brings each request to the partitions that it is for. nil where there is one.
 type routing struct {
-	router
+	*route.Router
 	bound  []bound
 	inside *pipes // clients in this process
 	tasks  sync.WaitGroup
 }
 
-// router is what brings requests to partitions.
-type router interface {
-	Serve(ln net.Listener) error
-	Shutdown(ctx context.Context) error
+// openRouting binds the listeners of kernel.listen_addr.
+func (s *server) openRouting(o Options) (*routing, error) {
+	k := &s.cfg.Load().Kernel
+	bound, err := listenAll(&k.Access, o)
+	if err != nil {
+		return nil, err
+	}
+	r, err := route.New(route.Config{
+		Partitions: len(s.parts), Dial: s.dialOwner, Hold: o.cluster.term + forwardHold, MaxFrameBytes: k.MaxFrameBytes, MaxConnections: k.MaxConnections,
+		ReadTimeout: k.ReadTimeout, WriteTimeout: k.WriteTimeout, ShutdownGrace: k.ShutdownGrace, Refuse: s.first().kernel.svc.AppendRefusal, Logger: s.log,
+	})
+	if err != nil {
+		closeAll(bound)
+		return nil, fmt.Errorf("cannot route clients: %w", err)
+	}
+	return &routing{Router: r, bound: bound, inside: newPipes()}, nil
 }
 
-// openRouting binds the listeners of kernel.listen_addr.
-func (s *server) openRouting(Options) (*routing, error) {
-	return nil, fmt.Errorf("cannot route clients to %d partitions", len(s.parts))
+// routerMetrics are those of a node where there are several partitions.
+var routerMetrics = []metric[route.Stats]{
+	gauge("trunkline_router_clients", "Clients of the kernel endpoint of this node.",
+		func(s *route.Stats) float64 { return float64(s.Clients) }),
+	gauge("trunkline_router_legs", "Connections of clients of this node to the owners of partitions.",
+		func(s *route.Stats) float64 { return float64(s.Legs) }),
+	counter("trunkline_router_broken_total", "Clients that have lost their connection with the owner of a partition.",
+		func(s *route.Stats) float64 { return float64(s.Broken) }),
 }
 
 // kernelBound returns the listeners of the kernel endpoint.
@@ -65,4 +84,31 @@ func (r *routing) abort() {
 	}
 	closeAll(r.bound)
 	r.shutdown(forceAfter)
+}
+
+// dialOwner connects to the owner of a partition in the name of a client (route.Config.Dial).
+func (s *server) dialOwner(ctx context.Context, partition int, client string) (net.Conn, context.Context, error) {
+	for {
+		l := s.parts[partition].current.Load().lease
+		conn, owns, err := l.dial(ctx, client)
+		if err == nil || ctx.Err() != nil || l.ended.Err() == nil {
+			return conn, owns, err
+		}
+		if !pause(ctx, ownerChecks) { // another replica takes the place of this one
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+// dial connects to the owner of the partition, which may be this node.
+func (l *lease) dial(ctx context.Context, client string) (net.Conn, context.Context, error) {
+	if l.owns.Load() {
+		if conn, err := l.local.dial(ctx, client); err == nil {
+			return conn, l.ended, nil
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.ended, cancel)()
+	return l.node.reach(ctx, l.view, kernelService, l.partition, client)
 }

@@ -55,6 +55,9 @@ func (l *lease) openStore(ec embedded.Config) (diskStore, error) {
 	switch {
 	case err == nil:
 		l.shared.Store(s)
+		if l.node.several() { // nodes join at about one time, and take over in the order of their ranks
+			l.view.Heard(owner.Now())
+		}
 		return s, nil
 	case s != nil:
 		err = errors.Join(err, s.Close())

@@ -13,6 +13,7 @@ import (
 	"trunkline/engine/stream"
 	"trunkline/handlers/exchange"
 	"trunkline/handlers/ipc"
+	"trunkline/handlers/ipc/route"
 	"trunkline/handlers/toolhost"
 )
 
@@ -236,6 +237,9 @@ func (s *server) register(reg *obs.Registry) error {
 		err = errors.Join(err,
 			addReplicas(s, reg, leaseMetrics, s.readLease),
 			addMetrics(reg, nodeMetrics, func() *cluster { return c }))
+	}
+	if s.router != nil {
+		err = errors.Join(err, addMetrics(reg, routerMetrics, func() *route.Stats { st := s.router.Stats(); return &st }))
 	}
 	if s.first().kernel.store == nil {
 		return err

@@ -64,6 +64,9 @@ func (s *server) addConnections(o *obs.Overview) {
 	for _, r := range s.replicas() {
 		lines(protocolIPC, r.kernel.srv.Stats())
 	}
+	if s.router != nil { // else each client would count once for each partition
+		o.Connections[protocolIPC] = s.router.Stats().Clients
+	}
 	if s.web != nil {
 		web("http", s.web.srv)
 	}

@@ -53,6 +53,7 @@ var doors = []room{
 	{"handlers/exchange", []string{"codec/jsonx", "engine/envelope", "engine/link", "engine/obs", "handlers/internal"}, "one envelope in, one out"},
 	{"handlers/ipc/message", []string{"codec/mpack"}, "the maps of the protocol: a leaf"},
 	{"handlers/ipc/client", []string{"codec", "handlers/ipc/message"}, "the caller's side"},
+	{"handlers/ipc/route", []string{"codec", "engine", "handlers/ipc"}, "clients over several partitions"},
 	{"handlers/ipc/ipctest", []string{"codec", "engine", "handlers/ipc"}, "drives sessions for tests"},
 	{"handlers/ipc/crashtest", nil, "tests only: an endpoint over a disk that fails"},
 	{"handlers/toolhost/dsstate", []string{"codec/jsonx"}, "the state of a session and its JSON: a leaf"},

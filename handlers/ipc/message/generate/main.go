@@ -116,7 +116,9 @@ type field struct {
 // row is one method. Params and Body are the source text of its typed call.
 type row struct {
 	Service, Name, Handler, Doc, Out, Allocs string
+	To, ToDoc                                string // which partitions serve it
 	Fields                                   []field
+	Hidden                                   []string // keys of fields that only nodes send
 	Flags                                    []string // members of the server's row
 	Ext, Stream                              bool
 	Params, Body, Reply                      string
@@ -129,6 +131,9 @@ var members = map[string]string{
 	"whole": "whole: true", "stream": "stream: true", "ids": "need: kernel.NeedIDs",
 	"queue": "need: kernel.NeedIDs | kernel.NeedQueue",
 }
+
+// destinations are the words of a to line that are no field.
+var destinations = map[string]string{"first": "ToFirst", "any": "ToAny", "envelope": "ToEnvelope", "several": "ToSeveral"}
 
 func parseTable(text string) (*tables, error) {
 	var t tables
@@ -148,7 +153,7 @@ func parseTable(text string) (*tables, error) {
 			s := replies[len(replies)-1]
 			s.Fields = append(s.Fields, parseFields(words, doc)...)
 		default:
-			if err := t.Rows[len(t.Rows)-1].parse(name, rest); err != nil {
+			if err := t.Rows[len(t.Rows)-1].parse(name, rest, doc); err != nil {
 				return nil, err
 			}
 		}
@@ -169,14 +174,28 @@ func parseTable(text string) (*tables, error) {
 	return &t, nil
 }
 
-func (r *row) parse(key, value string) error {
+func (r *row) parse(key, value, doc string) error {
 	switch key {
 	case "in":
-		r.Fields = append(r.Fields, parseFields(value, "")...)
+		for word := range strings.FieldsSeq(value) {
+			if hidden, ok := strings.CutPrefix(word, "~"); ok {
+				r.Hidden = append(r.Hidden, parseField(hidden, "").Key)
+			} else {
+				r.Fields = append(r.Fields, parseField(word, ""))
+			}
+		}
 	case "out":
 		r.Out = value
 	case "allocs":
 		r.Allocs = value
+	case "to":
+		r.To, r.ToDoc = value, doc
+		if to, ok := destinations[value]; ok {
+			r.Flags = append(r.Flags, "to: "+to)
+		} else {
+			r.Flags = append(r.Flags, "to: ToKey", `key: "`+value+`"`)
+			r.ToDoc = "The partition of its `" + value + "`."
+		}
 	case "is":
 		for _, word := range strings.Fields(value) {
 			r.Ext, r.Stream = r.Ext || word == "ext", r.Stream || word == "stream"

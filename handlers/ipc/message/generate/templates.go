@@ -12,7 +12,8 @@ var methods = index([]method{
 {{- range .Rows}}
 	{
 		service: "{{.Service}}", name: "{{.Name}}", handle: {{.Handler}},
-		fields: []string{ {{range .Fields}}"{{.Key}}", {{end}} }, {{range .Flags}}{{.}}, {{end}}
+		fields: []string{ {{range .Fields}}"{{.Key}}", {{end}}{{range .Hidden}}"{{.}}", {{end}} },
+		{{- with .Hidden}} hidden: {{len .}}, {{end}}{{range .Flags}}{{.}}, {{end}}
 		doc: "{{.Doc}}",
 	},
 {{- end}}
@@ -94,6 +95,12 @@ var listings = map[string]map[string]string{
 	},
 	"docs/kernel-ipc.md": {"methods": `{{template "table" (.Of "kernel" "commbus")}}`},
 	"docs/envelope.md":   {"methods": `{{template "table" (.Of "engine" "orchestration")}}`},
+	"docs/cluster.md": {"partitions": `
+| method | served by |
+|---|---|
+{{range .Rows}}| ` + "`{{.Service}}.{{.Name}}`" + ` | {{if eq .To "first"}}Partition 0.{{else if eq .To "any"}}Any partition.` +
+		`{{else if eq .To "envelope"}}` + "The partition of the `envelope_id`." + `{{else}}{{.ToDoc}}{{end}} |
+{{end}}`},
 }
 
 const table = `{{define "table"}}

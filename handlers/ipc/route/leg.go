@@ -1,0 +1,250 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"trunkline/codec/frame"
+	"trunkline/engine/link"
+)
+
+// maxDials is how often a leg is dialled, one time after the other, without being sent anything.
+const maxDials = 3
+
+var errLeg = errors.New("cannot understand what a partition sent")
+
+// leg is the connection of a session to the owner of one partition; it is the session on that.
+// s.mu guards it.
+type leg struct {
+	s         *session
+	partition int
+	port      *link.Port // nil while it is not connected
+	nc        net.Conn
+	running   bool // its goroutine dials or serves
+
+	unsent  []byte // requests
+	queued  int    // how many they are
+	owed    int    // requests that were sent and have not got their last frame
+	blocked bool   // it is not read
+	over    bool   // the owner has ended it, or lost the partition
+	dials   int
+
+	oldest, newest uint32 // slots of the window that it has to answer
+	unanswered     int    // how many they are
+	parked         queue  // their replies that came early
+}
+
+// push adds a slot that the leg has to answer.
+func (l *leg) push(n uint32) {
+	if l.unanswered == 0 {
+		l.oldest = n
+	} else {
+		l.s.window.at(l.newest).next = n
+	}
+	l.newest = n
+	l.unanswered++
+}
+
+// put appends a request to those that are to be sent; session.send follows.
+func (l *leg) put(whole []byte) {
+	l.unsent = append(l.unsent, whole...)
+	l.s.waiting += len(whole)
+	l.queued++
+	l.s.touched |= 1 << l.partition
+}
+
+// finished counts a request as done.
+func (l *leg) finished() { l.owed, l.dials = l.owed-1, 0 }
+
+// rouse has the requests sent.
+func (l *leg) rouse() {
+	switch {
+	case l.s.failed || l.s.gone:
+	case l.port != nil:
+		l.port.Wake()
+	case !l.running:
+		l.running = true
+		l.s.r.wg.Go(l.run)
+	}
+}
+
+// run dials and serves the leg, again if requests came to it while it ended.
+func (l *leg) run() {
+	for again := true; again; {
+		ctx, cancel := context.WithTimeout(l.s.ctx, l.s.r.cfg.Hold)
+		nc, owns, err := l.s.r.cfg.Dial(ctx, l.partition, l.s.port.Remote())
+		cancel()
+		if err == nil {
+			err = l.serve(nc, owns)
+		}
+		again = l.ended(err)
+	}
+}
+
+// serve serves the connection until it has ended.
+func (l *leg) serve(nc net.Conn, owns context.Context) error {
+	if !l.connected(nc) {
+		return nc.Close()
+	}
+	defer context.AfterFunc(owns, l.lost)()
+	return l.s.r.legs.ServeSession(nc, l.s.port.Remote(), l.open)
+}
+
+// connected notes the connection; false: it is not needed any more.
+func (l *leg) connected(nc net.Conn) bool {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.nc, l.over = nc, false
+	l.dials++
+	return !l.s.failed && !l.s.gone
+}
+
+// open is the link.Opener of the connection.
+func (l *leg) open(p *link.Port) link.Session {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.port = p
+	p.Wake()
+	return l
+}
+
+// lost ends the connection because its owner has lost the partition.
+func (l *leg) lost() {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.cut()
+}
+
+// cut closes the connection, and has what still comes on it dropped.
+func (l *leg) cut() {
+	l.over = true
+	switch nc := l.nc.(type) {
+	case nil:
+	case interface{ NetConn() net.Conn }:
+		_ = nc.NetConn().Close() // TLS would wait for the peer
+	default:
+		_ = l.nc.Close()
+	}
+}
+
+// ended notes the end of the connection, or of a dial, and reports whether to dial again.
+func (l *leg) ended(err error) (again bool) {
+	s := l.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.nc, l.port, l.running, l.blocked = nil, nil, false, false
+	if s.failed || s.gone {
+		return false
+	}
+	if err != nil || l.owed > 0 || l.queued > 0 && l.dials >= maxDials {
+		s.fail(l.partition, err)
+		return false
+	}
+	l.running = l.queued > 0
+	return l.running
+}
+
+// Feed implements link.Session: what the owner of the partition sends.
+func (l *leg) Feed(in, out []byte, _ link.Instant) (used int, outAfter []byte, v link.Verdict) {
+	s := l.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.wake()
+	defer s.send()
+	for !l.over && !s.failed && !s.gone {
+		if len(s.out) > unsentBytes {
+			l.blocked = true
+			return used, out, link.Blocked
+		}
+		t, payload, n := frame.Split(in[used:], s.r.cfg.MaxFrameBytes)
+		if n == 0 {
+			return used, out, link.More
+		}
+		wait, ok := false, n > 0
+		if ok {
+			wait, ok = s.arrived(l, t, payload, in[used:used+n])
+		}
+		switch {
+		case !ok:
+			s.fail(l.partition, errLeg)
+		case wait:
+			l.blocked = true
+			return used, out, link.Blocked
+		default:
+			used += n
+		}
+	}
+	return used, out, link.Close
+}
+
+// arrived takes one frame of a leg. wait: there is no room for it. ok is false for what no service
+// sends.
+func (s *session) arrived(l *leg, t frame.Type, payload, whole []byte) (wait, ok bool) {
+	switch t {
+	case frame.Response, frame.Error, frame.StreamChunk, frame.StreamEnd:
+	default:
+		return false, false
+	}
+	if l.owed == 0 {
+		return false, false
+	}
+	if number, rest, ours := s.cutID(payload); ours {
+		if s.chunks.len() > chunkBytes && t == frame.StreamChunk {
+			return true, true
+		}
+		c := s.calls[number]
+		if c == nil {
+			return false, false
+		}
+		return c.frame(l, t, rest)
+	}
+	if t == frame.StreamChunk || t == frame.StreamEnd {
+		return false, false
+	}
+	return s.answered(l, whole)
+}
+
+// Pump implements link.Session: the requests that are to be sent.
+func (l *leg) Pump(out []byte, _ int, _ link.Instant) (outAfter []byte, more bool) {
+	s := l.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.over || len(l.unsent) == 0 {
+		return out, false
+	}
+	out = append(out, l.unsent...)
+	s.waiting -= len(l.unsent)
+	l.owed, l.queued = l.owed+l.queued, 0
+	if l.unsent = l.unsent[:0]; cap(l.unsent) > keepBytes {
+		l.unsent = nil
+	}
+	if s.stalled {
+		s.port.Wake()
+	}
+	return out, false
+}
+
+// EOF implements link.Session.
+func (l *leg) EOF(link.Instant) {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.over = true
+}
+
+// Drain implements link.Session: a leg ends with its client.
+func (l *leg) Drain(link.Instant) {}
+
+// Load implements link.Session.
+func (l *leg) Load() link.Load {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	return link.Load{Busy: l.owed > 0 || l.queued > 0, Done: l.over, Over: l.over}
+}
+
+// Closed implements link.Session. What follows is for leg.ended.
+func (l *leg) Closed() {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.over = true
+}
