@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -116,4 +117,32 @@ func TestAStandbyHasNoTables(t *testing.T) {
 		t.Error("a server alone has a cluster")
 	}
 	want(t, alone.get(root+"cluster"), 404, "")
+}
+
+// TestOrdersOfThePage: who may give orders has forms for them, with the secret of the login; others
+// have none.
+func TestOrdersOfThePage(t *testing.T) {
+	r := newRig(t, withTokens, func(c *Config) { c.Source.Order = func(context.Context, ClusterOrder) error { return nil } })
+	page := func(token, query string) string {
+		return r.do(with(request("GET", root+"cluster"+query, nil), r.logIn(token))).Body.String()
+	}
+	if body := page(viewToken, ""); strings.Contains(body, "Hand over") {
+		t.Error("a viewer may give orders")
+	}
+	body := page(opToken, "?done=move")
+	for _, want := range []string{`action="/console/cluster/move"`, `action="/console/cluster/drain"`, `formaction="/console/cluster/resume"`, "<option>n2</option>", "The partition has its new owner."} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s in %s", want, body)
+		}
+	}
+	if strings.Contains(body, "rebalance") || strings.Contains(body, "<option>&#34;") || strings.Count(body, `name="csrf" value=""`) > 0 {
+		t.Errorf("one partition is balanced, or a node is named that is not seen: %s", body)
+	}
+	r.mu.Lock()
+	r.cluster.Partitions = []obs.ClusterPartition{r.cluster.ClusterPartition, {Partition: 1}}
+	r.mu.Unlock()
+	r.clock.pass(sampleEvery)
+	if body := page(opToken, "?done=other"); !strings.Contains(body, `action="/console/cluster/rebalance"`) || !strings.Contains(body, "<option>1</option>") || strings.Contains(body, `class="done"`) {
+		t.Error(body)
+	}
 }
