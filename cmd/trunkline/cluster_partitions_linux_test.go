@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -117,8 +118,12 @@ func (r *clusterRig) owners(partitions int, among ...*clusterNode) []string {
 func TestClusterPartitions(t *testing.T) {
 	const partitions = 3
 	r := newOrderedRig(t, fmt.Sprint("cluster.partitions=", partitions))
+	out, err := program("cluster", "status", "--admin", r.nodes[2].admin).Output()
+	if err != nil || !strings.Contains(string(out), fmt.Sprint("PARTITION ", partitions-1)) {
+		t.Errorf("the status is %v: %s", err, out)
+	}
 	even := map[string]int{"n1": 1, "n2": 1, "n3": 1}
-	t.Logf("at first: %v", r.owners(partitions, r.nodes...)) // by rank, if no node was late
+	t.Logf("at first: %v", r.owners(partitions, r.nodes...)) // by rank, if no node is late
 	r.nodes[0].surelyOrder("rebalance")
 	r.spread(partitions, even)
 	pids := pidsOf(t, partitions, 2)

@@ -18,6 +18,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -475,6 +476,9 @@ func TestASettingsFileAtWork(t *testing.T) {
 
 // TestAServerThatEndsIsNotWaitedFor: a process that the signal ends has no outcome.
 func TestAServerThatEndsIsNotWaitedFor(t *testing.T) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP) // a process begun while it is caught does not ignore it, as under nohup
+	defer signal.Stop(caught)
 	p := exec.Command("sleep", "600")
 	if err := p.Start(); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/cluster/owner"
 	"trunkline/engine/cluster/peer"
 	"trunkline/engine/journal"
@@ -59,7 +60,7 @@ func TestRanks(t *testing.T) {
 		t.Helper()
 		ids := []string{"a", "b", "c"}
 		for i, id := range ids {
-			l := &lease{node: &cluster{id: id, ids: ids}, partition: partition, view: owner.NewView(0)}
+			l := &lease{node: &cluster{id: id, ids: ids, cfg: &config.Cluster{Partitions: partition + 1}}, partition: partition, view: owner.NewView(0)}
 			if last.Node != "" {
 				l.view.Saw(last)
 			}
@@ -69,9 +70,9 @@ func TestRanks(t *testing.T) {
 		}
 	}
 	f(0, owner.Beat{}, 0, 1, 2)
-	f(1, owner.Beat{}, 2, 0, 1)
-	f(2, owner.Beat{}, 1, 2, 0)
-	f(3, owner.Beat{}, 0, 1, 2)
+	f(1, owner.Beat{}, 2*firstRanks, 0, firstRanks)
+	f(2, owner.Beat{}, firstRanks, 2*firstRanks, 0)
+	f(3, owner.Beat{}, 0, firstRanks, 2*firstRanks)
 	f(0, owner.Beat{Node: "a"}, 0, 0, 1)
 	f(1, owner.Beat{Node: "c"}, 1, 0, 1)
 	f(0, owner.Beat{Node: "a", Released: true}, 0, 0, 1)
@@ -81,7 +82,7 @@ func TestRanks(t *testing.T) {
 
 // TestADrainedNodeTakesNothingOver until it is resumed.
 func TestADrainedNodeTakesNothingOver(t *testing.T) {
-	l := &lease{node: &cluster{id: "a", ids: []string{"a", "b", "c"}, term: time.Nanosecond}, view: owner.NewView(0)}
+	l := &lease{node: &cluster{id: "a", ids: []string{"a", "b", "c"}, cfg: &config.Cluster{Partitions: 1}, term: time.Nanosecond}, view: owner.NewView(0)}
 	if !l.due() {
 		t.Error("a node does not take over")
 	}

@@ -65,31 +65,43 @@ func (l *lease) newForwarder() *peer.Forwarder {
 
 // rank is the place of this node among those that may take over. The partitions begin with one node
 // each.
-func (l *lease) rank() (r int) {
-	c := l.node
+func (l *lease) rank() int {
 	last, _ := l.view.Owner()
-	if last.Released && last.To != "" {
-		if last.To == c.id {
-			return 0
-		}
-		r = owner.HandedRanks
+	switch {
+	case !last.Released || last.To == "":
+		return l.place(last.Node)
+	case last.To == l.node.id:
+		return 0
 	}
+	return owner.HandedRanks + l.place(last.Node)
+}
+
+// place is the place of this node among those that may take over from a node, "" for none.
+func (l *lease) place(from string) (r int) {
+	c := l.node
 	if c.ids == nil {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(c.id))
-		return r + int((h.Sum32()+uint32(l.partition))%unknownRanks)
+		return int((h.Sum32() + uint32(l.partition)) % unknownRanks)
 	}
 	for i := range c.ids {
 		id := c.ids[(l.partition+i)%len(c.ids)]
 		if id == c.id {
 			break
 		}
-		if id != last.Node {
+		if id != from {
 			r++
 		}
 	}
+	if c.several() && l.view.Changes() == 0 {
+		r *= firstRanks
+	}
 	return r
 }
+
+// firstRanks is how many ranks the nodes are apart while a partition has had no owner: one that
+// starts a moment later than the others owns its share all the same.
+const firstRanks = 4
 
 // unknownRanks is how many places nodes have that do not know each other.
 const unknownRanks = 3
