@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"trunkline/cmd/trunkline/internal/benchview"
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/handlers/ops"
@@ -52,7 +53,8 @@ type adminQuery struct {
 	adminFlags
 	timeout time.Duration
 
-	addr string // once it is known
+	addr    string // once it is known
+	standby string // what the server is in its cluster, unless it owns the journal; of the last answer
 }
 
 func (f *adminQuery) add(cmd *cobra.Command) {
@@ -76,7 +78,16 @@ func (f *adminQuery) find(cmd *cobra.Command) (err error) {
 func (f *adminQuery) ask(ctx context.Context, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	return f.explain(getJSON(ctx, f.addr, path, into))
+	header, err := getJSONHeader(ctx, f.addr, path, into)
+	f.standby = benchview.Clean(header.Get(ops.StandbyHeader))
+	return f.explain(err)
+}
+
+// noteStandby shows people what lists of a standby leave out.
+func (f *adminQuery) noteStandby(cmd *cobra.Command) {
+	if f.standby != "" && !cli.JSON(cmd) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "trunkline: %s: what its clients do is seen at the owner\n", f.standby)
+	}
 }
 
 // explain gives an error of the admin endpoint its exit code and a hint.
@@ -99,21 +110,27 @@ var errNoPath = errors.New("no such path")
 
 // getJSON decodes the body of an answer of either kind: 503 has one too.
 func getJSON(ctx context.Context, addr, path string, into any) error {
+	_, err := getJSONHeader(ctx, addr, path, into)
+	return err
+}
+
+// getJSONHeader is getJSON and returns the header too.
+func getJSONHeader(ctx context.Context, addr, path string, into any) (http.Header, error) {
 	resp, err := getAdmin(ctx, addr, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusNotFound:
-		return fmt.Errorf("cannot ask %s%s: %w", addr, path, errNoPath)
+		return nil, fmt.Errorf("cannot ask %s%s: %w", addr, path, errNoPath)
 	case http.StatusBadRequest:
-		return refused(resp)
+		return nil, refused(resp)
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAdminBody)).Decode(into); err != nil {
-		return fmt.Errorf("cannot understand the answer of %s%s (%s): %w", addr, path, resp.Status, err)
+		return nil, fmt.Errorf("cannot understand the answer of %s%s (%s): %w", addr, path, resp.Status, err)
 	}
-	return nil
+	return resp.Header, nil
 }
 
 // getAdmin asks the admin endpoint; the caller closes the body.

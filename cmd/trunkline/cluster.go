@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"trunkline/cmd/trunkline/internal/benchview"
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/obs"
 	"trunkline/handlers/ops"
 )
 
@@ -33,8 +37,9 @@ func newClusterStatusCmd() *cobra.Command {
 		Use:   "status",
 		Short: "Show which node owns the journal, and which nodes are seen",
 		Long: "Show what a node knows of its cluster: its role, the node that owns the journal,\n" +
-			"and the other nodes. The exit code is 1 while it knows of no owner or sees no\n" +
-			"majority.",
+			"and all nodes with their last records and how many they lack of the owner's\n" +
+			"(LAG). Any node can be asked. The exit code is 1 while it knows of no owner or\n" +
+			"sees no majority.",
 		Example: "  trunkline cluster status\n  trunkline cluster status --admin 127.0.0.1:50092 --json",
 		Args:    cobra.NoArgs,
 	}
@@ -51,52 +56,93 @@ func runClusterStatus(cmd *cobra.Command, f *adminQuery) error {
 	if err := f.ask(cmd.Context(), "/cluster", &c); err != nil {
 		return err
 	}
-	if err := cli.Show(cmd, c, clusterRows(&c)); err != nil {
+	err := cli.Show(cmd, c, clusterRows(&c))
+	if err == nil && !cli.JSON(cmd) {
+		fmt.Fprintln(cmd.OutOrStdout())
+		err = cli.Show(cmd, nil, nodeRows(&c))
+	}
+	switch {
+	case err != nil:
 		return err
+	case !c.Quorum:
+		return cli.Errorf(cli.CodeFailed, "node %s sees no majority of its cluster: no change is acknowledged", c.Node).
+			WithHint("start the nodes that are not seen, with their directories; docs/cluster.md has more under 'No majority'")
 	}
-	if !c.Quorum {
-		return cli.Errorf(cli.CodeFailed, "node %s sees no majority of its cluster: no change is acknowledged", c.Node)
-	}
-	for _, p := range append([]ops.ClusterPartition{c.ClusterPartition}, c.Partitions...) {
+	for _, p := range append([]obs.ClusterPartition{c.ClusterPartition}, c.Partitions...) {
 		if p.Owner == "" {
-			return cli.Errorf(cli.CodeFailed, "node %s knows of no owner of the journal (partition %d)", c.Node, p.Partition)
+			return cli.Errorf(cli.CodeFailed, "node %s knows of no owner of the journal (partition %d)", c.Node, p.Partition).
+				WithHint("ask another node with --admin; docs/cluster.md has more under 'No owner'")
 		}
 	}
 	return nil
 }
 
-// clusterRows shows the state of a node: in rows of its own what differs between partitions.
+// clusterRows is what is known of the cluster as a whole: in rows of its own what differs between
+// partitions.
 func clusterRows(c *ops.Cluster) [][]string {
-	rows := [][]string{{"CLUSTER", c.Name}, {"NODE", c.Node}}
+	var t table
+	t.add("CLUSTER", "%s", c.Name)
+	t.add("NODE", "%s", c.Node)
 	if c.Drained {
-		rows = append(rows, []string{"DRAINED", "yes: it takes nothing over"})
+		t.add("DRAINED", "yes: it takes nothing over")
 	}
 	if len(c.Partitions) == 0 {
-		rows = append(rows, []string{"ROLE", c.Role}, []string{"OWNER", ownerText(&c.ClusterPartition)}, []string{"RECORDS", strconv.FormatUint(c.Index, 10)})
+		t.add("ROLE", "%s", c.Role)
+		t.add("OWNER", "%s", ownerText(&c.ClusterPartition))
+		if c.OwnerFence > 0 {
+			t.add("FENCE", "%d", c.OwnerFence)
+		}
+		t.add("RECORDS", "%d", c.Index)
 	}
 	for i := range c.Partitions {
 		p := &c.Partitions[i]
-		rows = append(rows, []string{fmt.Sprintf("PARTITION %d", p.Partition), fmt.Sprintf("%s, owner %s, %d records", p.Role, ownerText(p), p.Index)})
+		t.add(fmt.Sprintf("PARTITION %d", p.Partition), "%s, owner %s, %d records", p.Role, ownerText(p), p.Index)
 	}
-	rows = append(rows, []string{"LEASE", secondsText(c.LeaseSeconds)},
-		[]string{"FORWARDED", fmt.Sprintf("%d to the owner, %d from other nodes", c.Forwarded, c.Taken)}, []string{"NODES", peersText(c)})
-	if c.Role == "standby" && len(c.Partitions) == 0 {
-		rows = append(rows, []string{"SILENT", secondsText(c.SilentSeconds)})
+	t.add("LEASE", "%s", secondsText(c.LeaseSeconds))
+	t.add("FORWARDED", "%d to the owner, %d from other nodes", c.Forwarded, c.Taken)
+	if c.Role == obs.RoleStandby && len(c.Partitions) == 0 {
+		t.add("SILENT", "%s", secondsText(c.SilentSeconds))
+	}
+	if c.Mode == config.ClusterNATS {
+		t.add("SERVERS", "%s", peersText(c))
 	}
 	if c.Problem != "" {
-		rows = append(rows, []string{"PROBLEM", c.Problem})
+		t.add("PROBLEM", "%s", benchview.Clean(c.Problem))
+	}
+	return t
+}
+
+// nodeRows is the table of nodes.
+func nodeRows(c *ops.Cluster) [][]string {
+	rows := [][]string{{"NODE", "ROLE", "SEEN", "RECORDS", "LAG", "VERSION", "ADMIN"}}
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		seen, lag := "never", "-"
+		switch {
+		case n.Node == c.Node:
+			seen = "this node"
+		case n.HeardSeconds != nil && n.Seen:
+			seen = "yes"
+		case n.HeardSeconds != nil:
+			seen = secondsText(*n.HeardSeconds) + " ago"
+		}
+		if n.Lag != nil {
+			lag = strconv.FormatUint(*n.Lag, 10)
+		}
+		rows = append(rows, []string{benchview.Clean(n.Node), benchview.Clean(n.RoleText()), seen, strconv.FormatUint(n.Index, 10), lag,
+			benchview.Clean(cmp.Or(n.Version, "-")), benchview.Clean(cmp.Or(n.Admin, "-"))})
 	}
 	return rows
 }
 
-func ownerText(p *ops.ClusterPartition) string {
+func ownerText(p *obs.ClusterPartition) string {
 	if p.Owner == "" {
 		return "none is known"
 	}
 	return p.Owner + " at " + p.OwnerAddr
 }
 
-// peersText lists the other nodes; those that are not seen are marked.
+// peersText lists NATS servers; those that are not seen are marked.
 func peersText(c *ops.Cluster) string {
 	names := make([]string, 0, len(c.Peers))
 	for _, p := range c.Peers {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/engine/obs"
 	"trunkline/handlers/ops"
 )
 
@@ -71,7 +72,7 @@ func (n *clusterNode) ownerOf(partition int) string {
 	var c ops.Cluster
 	n.get("/cluster", &c)
 	if len(c.Partitions) == 0 {
-		c.Partitions = []ops.ClusterPartition{c.ClusterPartition}
+		c.Partitions = []obs.ClusterPartition{c.ClusterPartition}
 	}
 	if partition >= len(c.Partitions) {
 		return ""

@@ -97,6 +97,7 @@ func runConnections(cmd *cobra.Command, f *listFlags) error {
 	if left := list.Total - len(list.Connections); left > 0 && !cli.JSON(cmd) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trunkline: %d more, --limit shows them\n", left)
 	}
+	f.noteStandby(cmd)
 	return nil
 }
 
@@ -156,5 +157,6 @@ func runSlowlog(cmd *cobra.Command, f *listFlags) error {
 	if !cli.JSON(cmd) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "trunkline: %d of %d requests that took longer than %s\n", len(log.Entries), log.Total, secondsText(log.ThresholdSeconds))
 	}
+	f.noteStandby(cmd)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -20,6 +21,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"trunkline/cmd/trunkline/internal/config"
 )
 
 const manifests = "../../deploy/kubernetes/"
@@ -39,10 +42,12 @@ type (
 		Kind       string
 		Metadata   kubeMetadata
 		Spec       struct {
-			ServiceName string `yaml:"serviceName"`
-			Replicas    int
-			Selector    kubeSelector
-			Template    struct {
+			ServiceName         string `yaml:"serviceName"`
+			Replicas            int
+			PodManagementPolicy string `yaml:"podManagementPolicy"`
+			MinReadySeconds     int    `yaml:"minReadySeconds"`
+			Selector            kubeSelector
+			Template            struct {
 				Metadata kubeMetadata
 				Spec     kubePodSpec
 			}
@@ -67,6 +72,12 @@ type (
 			FSGroupChangePolicy string                `yaml:"fsGroupChangePolicy"`
 			SeccompProfile      struct{ Type string } `yaml:"seccompProfile"`
 		} `yaml:"securityContext"`
+		TopologySpreadConstraints []struct {
+			MaxSkew           int          `yaml:"maxSkew"`
+			TopologyKey       string       `yaml:"topologyKey"`
+			WhenUnsatisfiable string       `yaml:"whenUnsatisfiable"`
+			LabelSelector     kubeSelector `yaml:"labelSelector"`
+		} `yaml:"topologySpreadConstraints"`
 		Containers []kubeContainer
 		Volumes    []struct {
 			Name     string
@@ -80,8 +91,15 @@ type (
 	kubeContainer struct {
 		Name, Image string
 		Args        []string
-		Env         []struct{ Name, Value string }
-		Ports       []struct {
+		Env         []struct {
+			Name, Value string
+			ValueFrom   struct {
+				FieldRef struct {
+					FieldPath string `yaml:"fieldPath"`
+				} `yaml:"fieldRef"`
+			} `yaml:"valueFrom"`
+		}
+		Ports []struct {
 			Name          string
 			ContainerPort int `yaml:"containerPort"`
 		}
@@ -111,8 +129,10 @@ type (
 		Kind       string
 		Metadata   kubeMetadata
 		Spec       struct {
-			Selector map[string]string
-			Ports    []struct {
+			ClusterIP                string `yaml:"clusterIP"`
+			PublishNotReadyAddresses bool   `yaml:"publishNotReadyAddresses"`
+			Selector                 map[string]string
+			Ports                    []struct {
 				Name       string
 				Port       int
 				TargetPort string `yaml:"targetPort"`
@@ -262,14 +282,8 @@ func checkPod(t *testing.T, pod kubePodSpec) {
 	if !slices.Equal(c.Args, m.command) || !strings.HasPrefix(m.user, strconv.Itoa(pod.SecurityContext.RunAsUser)+":") {
 		t.Errorf("args %q, user %d; the image has %q, %s", c.Args, pod.SecurityContext.RunAsUser, m.command, m.user)
 	}
-	dir := t.TempDir()
-	writeAuthority(t, dir)
-	var environ []string
-	for name, value := range c.env() {
-		environ = append(environ, name+"="+strings.ReplaceAll(value, "/etc/trunkline/tls", dir))
-	}
-	settings := defaultSettings(t, environ...) // every variable is a setting, and they fit together
-	const closing = 4 * time.Second            // what docs/operations.md asks for on top
+	settings := podSettings(t, c)   // every variable is a setting, and they fit together
+	const closing = 4 * time.Second // what docs/operations.md asks for on top
 	need := settings.Kernel.LameDuck + settings.Kernel.ShutdownGrace + closing
 	if got := time.Duration(pod.TerminationGracePeriodSeconds) * time.Second; got < need {
 		t.Errorf("terminationGracePeriodSeconds is %v, a drain may take %v", got, need)
@@ -288,10 +302,91 @@ func checkPod(t *testing.T, pod kubePodSpec) {
 	for _, v := range c.VolumeMounts {
 		mounted = append(mounted, v.MountPath)
 	}
-	for _, dir := range append(m.volumes, "/tmp", filepath.Dir(c.env()["TRUNKLINE_KERNEL_TLS_CERT_FILE"])) {
+	needed := append(m.volumes, "/tmp", filepath.Dir(c.env()["TRUNKLINE_KERNEL_TLS_CERT_FILE"]))
+	if secret := c.env()["TRUNKLINE_CLUSTER_SECRET_FILE"]; secret != "" {
+		needed = append(needed, filepath.Dir(secret))
+	}
+	for _, dir := range needed {
 		if !slices.Contains(mounted, dir) {
 			t.Errorf("nothing is mounted at %s", dir)
 		}
+	}
+}
+
+// podSettings returns the settings of the first pod, with files of this test.
+func podSettings(t *testing.T, c kubeContainer) *config.Config {
+	t.Helper()
+	dir := t.TempDir()
+	writeAuthority(t, dir)
+	names := strings.NewReplacer("/etc/trunkline/tls", dir, "/etc/trunkline/cluster", dir, "$(POD_NAME)", "trunkline-0")
+	var environ []string
+	for name, value := range c.env() {
+		environ = append(environ, name+"="+names.Replace(value))
+	}
+	return defaultSettings(t, environ...)
+}
+
+// TestClusterManifests compares those of a cluster with each other and with the program: what of
+// them differs from those of one server.
+func TestClusterManifests(t *testing.T) {
+	set, nodes := readManifest[kubeStatefulSet](t, "cluster/statefulset.yaml"), readManifest[kubeService](t, "cluster/nodes.yaml")
+	budget, policy := readManifest[kubeDisruptionBudget](t, "cluster/poddisruptionbudget.yaml"), readManifest[kubeNetworkPolicy](t, "cluster/networkpolicy.yaml")
+	pod := set.Spec.Template.Spec
+	c := pod.Containers[0]
+	checkPod(t, pod)
+	if set.Spec.ServiceName != nodes.Metadata.Name || nodes.Spec.ClusterIP != "None" || !nodes.Spec.PublishNotReadyAddresses || set.Spec.PodManagementPolicy != "Parallel" {
+		t.Errorf("nodes do not find each other before they are ready: %q, %+v", set.Spec.ServiceName, nodes.Spec)
+	}
+	if n := budget.Spec.MaxUnavailable; n == nil || set.Spec.Replicas-*n <= set.Spec.Replicas/2 {
+		t.Errorf("a budget of %v leaves no majority of %d", n, set.Spec.Replicas)
+	}
+	if s := pod.TopologySpreadConstraints; len(s) != 1 || s[0].TopologyKey != "kubernetes.io/hostname" || s[0].WhenUnsatisfiable != "DoNotSchedule" {
+		t.Errorf("two nodes may share a machine: %+v", s)
+	}
+	if first := c.Env[0]; first.Name != "POD_NAME" || first.ValueFrom.FieldRef.FieldPath != "metadata.name" {
+		t.Errorf("%+v comes before the name of the pod", first)
+	}
+	ports := map[string]int{}
+	for _, p := range c.Ports {
+		ports[p.Name] = p.ContainerPort
+	}
+	l := podSettings(t, c).Cluster
+	var want []string
+	for i := range set.Spec.Replicas {
+		name := fmt.Sprintf("%s-%d", set.Metadata.Name, i)
+		want = append(want, fmt.Sprintf("%s=%s.%s:%d", name, name, nodes.Metadata.Name, ports["routes"]))
+	}
+	if !slices.Equal(l.Routes, want) || l.Node != "trunkline-0" {
+		t.Errorf("routes %q of %s, want %q", l.Routes, l.Node, want)
+	}
+	if peers := ":" + strconv.Itoa(ports["peers"]); l.AdvertiseAddr != "trunkline-0."+nodes.Metadata.Name+peers || l.PeerAddr != "0.0.0.0"+peers || l.ListenAddr != "0.0.0.0:"+strconv.Itoa(ports["routes"]) {
+		t.Errorf("%+v", l)
+	}
+	if last := policy.Spec.Ingress[len(policy.Spec.Ingress)-1]; len(last.Ports) != 2 || last.From[0].PodSelector.MatchLabels["app.kubernetes.io/name"] != "trunkline" {
+		t.Errorf("nodes do not reach each other: %+v", last)
+	}
+	for _, p := range nodes.Spec.Ports {
+		if ports[p.TargetPort] != p.Port {
+			t.Errorf("%+v of pods with %v", p, ports)
+		}
+	}
+	checkSame(t, "service.yaml")
+	for _, name := range readManifest[kubeKustomization](t, "cluster/kustomization.yaml").Resources {
+		if _, err := os.Stat(manifests + "cluster/" + name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// checkSame holds a manifest of a cluster to that of one server.
+func checkSame(t *testing.T, name string) {
+	t.Helper()
+	one, err := os.ReadFile(manifests + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := os.ReadFile(manifests + "cluster/" + name); err != nil || !bytes.Equal(one, other) {
+		t.Errorf("%s of a cluster is another one: %v", name, err)
 	}
 }
 
@@ -309,14 +404,16 @@ func TestManifestsAreBuilt(t *testing.T) {
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		t.Skip("there is no kubectl here")
 	}
-	out, err := exec.Command("kubectl", "kustomize", manifests).CombinedOutput()
-	if err != nil || strings.Count(string(out), "\nkind: ")+strings.Count(string(out), "\nkind: Kustomization") != 4 {
-		t.Errorf("%v\n%s", err, out)
+	for dir, kinds := range map[string]int{"": 4, "cluster": 5} {
+		out, err := exec.Command("kubectl", "kustomize", manifests+dir).CombinedOutput()
+		if err != nil || strings.Count(string(out), "\nkind: ")+strings.Count(string(out), "\nkind: Kustomization") != kinds {
+			t.Errorf("%v\n%s", err, out)
+		}
 	}
 }
 
-// writeAuthority writes what a Secret of certificates has: tls.crt and tls.key, and ca.crt, which
-// is the same certificate.
+// writeAuthority writes what Secrets have: that of certificates tls.crt and tls.key, and ca.crt,
+// which is the same certificate, that of a cluster cluster.secret.
 func writeAuthority(t *testing.T, dir string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -336,7 +433,7 @@ func writeAuthority(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	for name, text := range map[string][]byte{"tls.crt": cert, "ca.crt": cert, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})} {
+	for name, text := range map[string][]byte{"cluster.secret": []byte(rand.Text() + rand.Text()), "tls.crt": cert, "ca.crt": cert, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}

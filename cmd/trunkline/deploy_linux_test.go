@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"trunkline/handlers/ops"
 )
 
 // TestImageRunsWithNothingElse starts this program as the image does: a root directory that has
@@ -169,5 +172,73 @@ func TestPodAnswersItsProbes(t *testing.T) {
 		if !strings.Contains(log.String(), listener) {
 			t.Errorf("no %q in\n%s", listener, log.String())
 		}
+	}
+}
+
+// TestPodsOfAClusterAnswerTheirProbes starts three nodes with the variables of the pods, each on a
+// loopback address of its own, which stands for its name.
+func TestPodsOfAClusterAnswerTheirProbes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three processes elect a leader")
+	}
+	c := readManifest[kubeStatefulSet](t, "cluster/statefulset.yaml").Spec.Template.Spec.Containers[0]
+	dir := t.TempDir()
+	writeAuthority(t, dir)
+	network := fmt.Sprintf("127.%d.%d.", 1+rand.IntN(254), rand.IntN(256))
+	hosts := strings.NewReplacer("trunkline-0.trunkline-nodes", network+"1", "trunkline-1.trunkline-nodes", network+"2", "trunkline-2.trunkline-nodes", network+"3")
+	var admins []string
+	var logs [3]pageOutput
+	for i := range logs {
+		pod, host := fmt.Sprintf("trunkline-%d", i), fmt.Sprintf("%s%d", network, i+1)
+		names := strings.NewReplacer("$(POD_NAME)", pod, "0.0.0.0:", host+":", "/etc/trunkline/tls/", dir+"/", "/etc/trunkline/cluster/", dir+"/", "/data/", dir+"/"+pod+"/")
+		if err := os.Mkdir(filepath.Join(dir, pod), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("trunkline", c.Args...)
+		cmd.Dir = dir
+		for _, e := range c.Env {
+			cmd.Env = append(cmd.Env, e.Name+"="+hosts.Replace(names.Replace(e.Value)))
+		}
+		cmd.Stderr = &logs[i]
+		ended := startTied(t, cmd)
+		t.Cleanup(func() {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			<-ended
+			if t.Failed() {
+				t.Logf("%s:\n%s", pod, logs[i].String())
+			}
+		})
+		admins = append(admins, names.Replace(c.env()["TRUNKLINE_ADMIN_LISTEN_ADDR"]))
+	}
+	owners := 0
+	for _, admin := range admins {
+		for _, path := range []string{c.LivenessProbe.HTTPGet.Path, c.ReadinessProbe.HTTPGet.Path} {
+			status := ""
+			for deadline := time.Now().Add(clusterPatience); status != "200 OK" && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+				if resp, err := http.Get("http://" + admin + path); err == nil {
+					status = resp.Status
+					resp.Body.Close()
+				}
+			}
+			if status != "200 OK" {
+				t.Fatalf("%s: %s", path, status)
+			}
+		}
+		resp, err := http.Get("http://" + admin + "/cluster")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen ops.Cluster
+		err = json.NewDecoder(resp.Body).Decode(&seen)
+		resp.Body.Close()
+		if err != nil || len(seen.Nodes) != len(admins) || seen.Owner == "" {
+			t.Errorf("%+v, %v", seen, err)
+		}
+		if seen.Role == "owner" {
+			owners++
+		}
+	}
+	if owners != 1 {
+		t.Errorf("%d owners", owners)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"trunkline/cmd/trunkline/internal/benchview"
+	"trunkline/engine/obs"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ops"
 )
@@ -33,8 +35,20 @@ func (s *adminState) rows(t *table) {
 		t.add("recovery", "%s", s.howFar())
 	}
 	if s.Store != nil {
+		if c := s.Store.Cluster; c != nil {
+			t.add("cluster", "%s: %s", c.Cluster, clusterLine(c))
+		}
 		t.add("store", "%s", storeLine(s.Store))
 	}
+}
+
+// clusterLine is what a server is in its cluster. What the kernel endpoint answers is the owner's.
+func clusterLine(c *obs.Standing) string {
+	text := c.Standby()
+	if text == "" {
+		return c.Node + " owns the journal"
+	}
+	return benchview.Clean(text) + "; what the kernel answers comes from the owner"
 }
 
 // howFar is the recovery in one line.

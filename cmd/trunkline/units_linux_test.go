@@ -59,20 +59,38 @@ func TestUnitOfTheService(t *testing.T) {
 	if err != nil || cmd.Name() != "serve" || cmd.ParseFlags(rest) != nil {
 		t.Errorf("%q: %v", command, err)
 	}
-	credentials := readUnit(t, "tls.conf")
-	var ids []string
-	for _, c := range credentials["Service.LoadCredential"] {
-		id, _, _ := strings.Cut(c, ":")
-		ids = append(ids, "%d/"+id)
+	for _, name := range dropIns {
+		d := readUnit(t, name)
+		var ids []string
+		for _, c := range d["Service.LoadCredential"] {
+			id, _, _ := strings.Cut(c, ":")
+			ids = append(ids, "%d/"+id)
+		}
+		for _, e := range append(d["Service.Environment"], u["Service.Environment"]...) {
+			name, value, _ := strings.Cut(e, "=")
+			if strings.HasPrefix(value, "%d/") && !slices.Contains(ids, value) {
+				t.Errorf("%s: there is no such credential", e)
+			}
+			if _, err := config.Load(newServeCmd().Flags(), []string{name + "=x"}); err != nil && strings.Contains(err.Error(), "unknown setting") {
+				t.Errorf("%s: %v", e, err)
+			}
+		}
 	}
-	for _, e := range append(credentials["Service.Environment"], u["Service.Environment"]...) {
-		name, value, _ := strings.Cut(e, "=")
-		if strings.HasPrefix(value, "%d/") && !slices.Contains(ids, value) {
-			t.Errorf("%s: there is no such credential", e)
-		}
-		if _, err := config.Load(newServeCmd().Flags(), []string{name + "=x"}); err != nil && strings.Contains(err.Error(), "unknown setting") {
-			t.Errorf("%s: %v", e, err)
-		}
+}
+
+// dropIns are examples of what is added to the unit of the service.
+var dropIns = []string{"tls.conf", "cluster.conf"}
+
+// TestUnitOfANode: the settings of the example fit together.
+func TestUnitOfANode(t *testing.T) {
+	environ := readUnit(t, "cluster.conf")["Service.Environment"]
+	t.Chdir(t.TempDir()) // no settings file
+	c, err := config.Load(newServeCmd().Flags(), environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := &c.Cluster; l.ElectionTimeout*2 > l.Lease || l.SecretFile == "" {
+		t.Errorf("%+v", l)
 	}
 }
 
@@ -134,9 +152,9 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 			copied = strings.Replace(copied, "Type=notify-reload", "Type=notify", 1)
 		}
 		to := filepath.Join(dir, f.Name())
-		if f.Name() == "tls.conf" {
+		if slices.Contains(dropIns, f.Name()) {
 			to = filepath.Join(dir, "trunkline.service.d", f.Name())
-			if err := os.Mkdir(filepath.Dir(to), 0o755); err != nil {
+			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 				t.Fatal(err)
 			}
 		} else {

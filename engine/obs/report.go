@@ -110,4 +110,6 @@ type Overview struct {
 	QueueBytes int64     `json:"queue_bytes"`
 	Refusing   bool      `json:"refusing"` // changes are refused: full, overloaded or stopped
 	Latencies  []Latency `json:"latencies"`
+	// Cluster is nil for a server without one. On a standby the numbers are of this node alone.
+	Cluster *Standing `json:"cluster,omitempty"`
 }

@@ -109,8 +109,8 @@ func (b *Browser) Open(url string) {
 	b.call("/url", map[string]any{"url": url}, new(any))
 }
 
-// Screenshot returns a picture of the window as PNG.
-func (b *Browser) Screenshot() []byte {
+// screenshot returns a picture of the window as PNG.
+func (b *Browser) screenshot() []byte {
 	b.t.Helper()
 	var picture struct{ Data []byte }
 	b.call("/goog/cdp/execute", map[string]any{"cmd": "Page.captureScreenshot", "params": map[string]any{"format": "png"}}, &picture)

@@ -137,7 +137,7 @@ func (c *Console) order(w http.ResponseWriter, r *http.Request, verb string) {
 	defer cancel()
 	err = c.cfg.Source.Order(ctx, o)
 	c.audit(r, v, err, "action", "cluster_"+verb, "partition", partition, "node", o.Node, "reason", reason)
-	c.done(w, r, v, err, root)
+	c.done(w, r, v, err, root+"cluster?"+url.Values{"done": {verb}}.Encode())
 }
 
 // done answers a change: a person by a page, a program by JSON.

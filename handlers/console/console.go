@@ -58,6 +58,7 @@ type Console struct {
 	auth    *auth
 	pages   []*page
 	rates   sampler
+	cluster clusterReader
 	tails   tails
 	mux     http.ServeMux
 	origins *http.CrossOriginProtection
@@ -76,6 +77,7 @@ func New(c Config) (*Console, error) {
 	h := &Console{cfg: c, auth: newAuth(&c), origins: http.NewCrossOriginProtection(), streams: make(chan struct{}, maxStreams), made: make(chan struct{}, maxMade)}
 	h.running, h.stop = context.WithCancel(context.Background())
 	h.rates = sampler{read: c.Source.Overview, now: c.now}
+	h.cluster = clusterReader{read: c.Source.Cluster, now: c.now}
 	h.tails.init(h.running, c.Source.Subscribe)
 	if h.pages, err = parsePages(&c); err != nil {
 		return nil, err
@@ -104,7 +106,13 @@ func (c *Console) route() {
 	}
 	src := &c.cfg.Source
 	if src.Overview != nil {
-		c.mux.HandleFunc("GET "+root+"live", c.liveOverview)
+		c.mux.HandleFunc("GET "+root+"live", c.liveValues(func() map[string]string {
+			o := c.rates.take()
+			return o.texts()
+		}))
+	}
+	if src.Cluster != nil {
+		c.mux.HandleFunc("GET "+root+"cluster/live", c.liveValues(func() map[string]string { return c.cluster.take().texts() }))
 	}
 	if src.Subscribe != nil {
 		c.mux.HandleFunc("GET "+root+"topic/live", c.liveTopic)

@@ -8,6 +8,7 @@
 //	GET  /console/projects       open ones; /console/project?id= has its plan and events
 //	GET  /console/topics         types of events; /console/topic?type= follows some of them
 //	GET  /console/connections    open ones; /console/connection?id= is one of them
+//	GET  /console/cluster        nodes and partitions, which follow over /console/cluster/live
 //	GET  /console/slowlog, /console/store, /console/settings, /console/help
 //	POST /console/process/terminate, /console/connection/drop, /console/project/cancel
 //	POST /console/cluster/move, and drain, resume and rebalance there
@@ -24,6 +25,11 @@
 // A token is shown once in the login form, which sets a cookie with a random session id, or with
 // each request as "Authorization: Bearer". A reload may replace the tokens, which ends the logins
 // by them. A POST must come from a page of the console and bring the secret of its form.
+//
+// # Standbys
+//
+// A node of a cluster that does not own the journal shows pages of itself, which have a note with
+// its owner and its last record. Pages of tables are refused (Source.Unready): the owner has them.
 //
 // # Bounds
 //

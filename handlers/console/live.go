@@ -84,23 +84,33 @@ func (s *stream) send() error {
 	return err
 }
 
-// liveOverview sends the numbers of the overview that changed.
-func (c *Console) liveOverview(w http.ResponseWriter, r *http.Request) {
-	v, ok := c.admit(w, r, true)
-	if !ok {
-		return
+// liveValues answers with the texts of a page that have changed, over and over. read returns them
+// by the ID of their place.
+func (c *Console) liveValues(read func() map[string]string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, ok := c.admit(w, r, true)
+		if !ok {
+			return
+		}
+		s, ctx, end := c.openStream(w, r, v)
+		if s == nil {
+			return
+		}
+		defer end()
+		c.sendValues(ctx, s, read)
 	}
-	s, ctx, end := c.openStream(w, r, v)
-	if s == nil {
-		return
-	}
-	defer end()
+}
+
+// sendValues sends texts until the viewer or the console ends.
+func (c *Console) sendValues(ctx context.Context, s *stream, read func() map[string]string) {
 	tick := time.NewTicker(valuesEvery)
 	defer tick.Stop()
 	shown := map[string]string{}
 	for {
-		o := c.rates.take()
-		texts := o.texts()
+		texts := read()
+		if st := c.standing(); st != nil {
+			texts["standby"] = mark(st)
+		}
 		changed := maps.Clone(texts)
 		maps.DeleteFunc(changed, func(id, text string) bool {
 			old, known := shown[id]

@@ -1,15 +1,12 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
 	"strings"
-
-	"trunkline/engine/obs"
 )
 
 // page is a page of the console.
@@ -26,6 +23,8 @@ type page struct {
 	// documents is set where the page shows what clients sent, which may be many times the size of
 	// a row.
 	documents bool
+	// tables is set where the page shows what Source.Unready is about.
+	tables bool
 
 	template *template.Template
 }
@@ -38,16 +37,17 @@ func parsePages(c *Config) ([]*page, error) {
 	s := &c.Source
 	all := []*page{
 		{name: overviewPage, title: "Overview", key: "o", load: loadOverview, there: s.Overview != nil},
-		{name: "processes", title: "Processes", key: "p", load: loadProcesses, there: s.Processes != nil},
-		{name: "process", title: "Process", parent: "processes", load: loadProcess, there: s.Process != nil, documents: true},
-		{name: "threads", title: "Threads", key: "t", load: loadThreads, there: s.Threads != nil},
-		{name: "thread", title: "Thread", parent: "threads", load: loadThread, there: s.Thread != nil, documents: true},
+		{name: "processes", title: "Processes", key: "p", load: loadProcesses, there: s.Processes != nil, tables: true},
+		{name: "process", title: "Process", parent: "processes", load: loadProcess, there: s.Process != nil, documents: true, tables: true},
+		{name: "threads", title: "Threads", key: "t", load: loadThreads, there: s.Threads != nil, tables: true},
+		{name: "thread", title: "Thread", parent: "threads", load: loadThread, there: s.Thread != nil, documents: true, tables: true},
 		{name: "projects", title: "Projects", key: "j", load: loadProjects, there: s.Projects != nil},
 		{name: "project", title: "Project", parent: "projects", load: loadProject, there: s.Project != nil, documents: true},
-		{name: "topics", title: "Topics", key: "e", load: loadTopics, there: s.Topics != nil},
-		{name: "topic", title: "Events", parent: "topics", load: loadTopic, there: s.Subscribe != nil},
+		{name: "topics", title: "Topics", key: "e", load: loadTopics, there: s.Topics != nil, tables: true},
+		{name: "topic", title: "Events", parent: "topics", load: loadTopic, there: s.Subscribe != nil, tables: true},
 		{name: "connections", title: "Connections", key: "c", load: loadConnections, there: s.Connections != nil},
 		{name: "connection", title: "Connection", parent: "connections", load: loadConnection, there: s.Connections != nil},
+		{name: "cluster", title: "Cluster", key: "n", load: loadCluster, there: s.Cluster != nil},
 		{name: "slowlog", title: "Slow log", key: "l", load: loadSlow, there: s.Slow != nil},
 		{name: "store", title: "Store", key: "s", load: loadStore, there: s.Store != nil},
 		{name: "settings", title: "Settings", key: "x", load: loadSettings, there: s.Settings != nil},
@@ -267,88 +267,6 @@ type topicsView struct {
 
 func loadTopics(c *Console, _ *http.Request, _ query) (any, error) {
 	return &topicsView{TopicList: c.cfg.Source.Topics(maxTopics)}, nil
-}
-
-// connectionSorts are the orders of connections. All but the first begin with the largest.
-var connectionSorts = []string{"opened", "age", "idle", "in", "out", "unsent", "in_flight", "streams"}
-
-// connectionsView is a page of connections.
-type connectionsView struct {
-	Connections []obs.Connection `json:"connections"`
-	Total       int              `json:"total"`
-	Matching    int              `json:"matching"`
-	Protocol    string           `json:"-"`
-	Protocols   []string         `json:"-"`
-	Sort        string           `json:"-"`
-	Sorts       []string         `json:"-"`
-	Limit       int              `json:"-"`
-	Dropped     string           `json:"-"` // the one that was dropped last; empty: none was
-}
-
-func loadConnections(c *Console, _ *http.Request, q query) (any, error) {
-	limit, err := q.rows()
-	if err != nil {
-		return nil, err
-	}
-	order, err := q.oneOf("sort", connectionSorts)
-	if err != nil {
-		return nil, err
-	}
-	list := c.cfg.Source.Connections()
-	v := &connectionsView{Total: len(list), Protocol: q.text("protocol"), Sort: cmp.Or(order, connectionSorts[0]), Sorts: connectionSorts, Limit: limit}
-	if id := q.text("dropped"); !slices.ContainsFunc(list, func(c obs.Connection) bool { return c.ID == id }) {
-		v.Dropped = id
-	}
-	for i := range list {
-		if !slices.Contains(v.Protocols, list[i].Protocol) {
-			v.Protocols = append(v.Protocols, list[i].Protocol)
-		}
-	}
-	slices.Sort(v.Protocols)
-	list = slices.DeleteFunc(list, func(c obs.Connection) bool { return v.Protocol != "" && c.Protocol != v.Protocol })
-	slices.SortStableFunc(list, func(a, b obs.Connection) int {
-		if v.Sort == connectionSorts[0] {
-			return cmp.Or(a.Opened.Compare(b.Opened), strings.Compare(a.ID, b.ID))
-		}
-		return cmp.Compare(weight(v.Sort, &b), weight(v.Sort, &a))
-	})
-	v.Matching = len(list)
-	v.Connections = list[:min(len(list), limit)]
-	return v, nil
-}
-
-// weight returns the number by which connections are ordered.
-func weight(order string, c *obs.Connection) float64 {
-	switch order {
-	case "age":
-		return c.AgeSeconds
-	case "idle":
-		return c.IdleSeconds
-	case "in":
-		return float64(c.BytesIn)
-	case "out":
-		return float64(c.BytesOut)
-	case "unsent":
-		return float64(c.UnsentBytes)
-	case "in_flight":
-		return float64(c.InFlight)
-	}
-	return float64(c.Streams)
-}
-
-// connectionView is one connection.
-type connectionView struct {
-	obs.Connection
-	CanDrop bool `json:"-"`
-}
-
-func loadConnection(c *Console, _ *http.Request, q query) (any, error) {
-	id, list := q.text("id"), c.cfg.Source.Connections()
-	i := slices.IndexFunc(list, func(c obs.Connection) bool { return c.ID == id })
-	if i < 0 {
-		return nil, fmt.Errorf("%w: connection %q is not open", ErrNotFound, id)
-	}
-	return &connectionView{list[i], c.cfg.Source.Drop != nil}, nil
 }
 
 func loadSlow(c *Console, _ *http.Request, q query) (any, error) {

@@ -23,6 +23,7 @@ var paths = []struct{ path, text string }{
 	{"topic?type=a+b", "at most 256"},
 	{"connections", "2 shown, 2 fit, 2 open"},
 	{"connection?id=http-1", "Streams"},
+	{"cluster", "not since this node started"},
 	{"slowlog", "1.5 s"},
 	{"store", "1\u202f234\u202f567"},
 	{"settings", "env X"},

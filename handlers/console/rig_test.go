@@ -63,6 +63,8 @@ type rig struct {
 	overview obs.Overview
 	subs     []*fakeSub
 	refuse   error // of the next subscription
+	cluster  obs.Cluster
+	unready  error
 }
 
 // fakeSub is a subscription that tests feed.
@@ -94,6 +96,7 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 	r := &rig{t: t, clock: &clock{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}, log: new(bytes.Buffer)}
 	r.overview = obs.Overview{Version: "v1", UptimeSeconds: 10, Ready: true, Processes: map[string]int64{"RUNNING": 2}, Connections: map[string]int64{"ipc": 3},
 		StoreMode: "always", LagRecords: 4, Latencies: []obs.Latency{{Protocol: "ipc", Method: hostile, Count: 20, Errors: 1, P50: 1e-5, P99: 2e-3}}}
+	r.cluster = clusterOf(2)
 	c := Config{Loopback: true, Version: "v1", Logger: slog.New(slog.NewTextHandler(r.log, nil)), now: r.clock.now, Source: r.source()}
 	for _, f := range change {
 		f(&c)
@@ -195,6 +198,22 @@ func (r *rig) source() Source {
 		},
 		Store: func() Store {
 			return Store{Mode: "always", Dir: "/" + hostile, Warnings: []string{"storage_full"}, Open: true, Appended: 1234567, LastSnapshotAt: &at, Error: hostile}
+		},
+		Cluster: func() obs.Cluster {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.cluster
+		},
+		Standing: func() *obs.Standing {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			c := &r.cluster
+			return &obs.Standing{Cluster: c.Name, Node: c.Node, Role: c.Role, Owner: c.Owner, Index: c.Index}
+		},
+		Unready: func() error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.unready
 		},
 		Settings: func() []Setting {
 			return []Setting{{Key: "log.level", Value: "info", Origin: "default", Reload: "live", Help: "least important line"},

@@ -128,6 +128,7 @@ const stepsOfServer = "server"
 type fact struct {
 	ID, Label, Value string
 	Bad              bool
+	Whole            bool // it has a line of its own
 }
 
 // latencyKey names a row of latencies.
@@ -153,16 +154,24 @@ func (o *overview) facts() []fact {
 		{ID: "requests", Label: "Requests", Value: perSecond(o.Rates.Requests)},
 		{ID: "errors", Label: "Errors", Value: perSecond(o.Rates.Errors), Bad: o.Rates.Errors > 0},
 		{ID: "slowest", Label: "Highest p99", Value: slow},
-		{ID: "queue", Label: "Ready queue", Value: group(fmt.Sprint(o.QueueDepth))},
+		{ID: "queue", Label: "Ready queue", Value: o.held(group(fmt.Sprint(o.QueueDepth)))},
 		{ID: "lag", Label: "Durable lag", Value: o.lag(), Bad: o.Refusing},
-		{ID: "sessions", Label: "Sessions", Value: group(fmt.Sprint(o.Sessions))},
-		{ID: "events", Label: "Events", Value: perSecond(o.Rates.Events)},
-		{ID: "dropped", Label: "Events dropped", Value: group(fmt.Sprint(o.EventsDropped)) + " (" + perSecond(o.Rates.Dropped) + ")", Bad: o.Rates.Dropped > 0},
-		{ID: "subscribers", Label: "Subscribers", Value: group(fmt.Sprint(o.Subscribers))},
+		{ID: "sessions", Label: "Sessions", Value: o.held(group(fmt.Sprint(o.Sessions)))},
+		{ID: "events", Label: "Events", Value: o.held(perSecond(o.Rates.Events))},
+		{ID: "dropped", Label: "Events dropped", Value: o.held(group(fmt.Sprint(o.EventsDropped)) + " (" + perSecond(o.Rates.Dropped) + ")"), Bad: o.Rates.Dropped > 0},
+		{ID: "subscribers", Label: "Subscribers", Value: o.held(group(fmt.Sprint(o.Subscribers)))},
 		{ID: "in", Label: "Received", Value: size(o.Rates.BytesIn) + "/s"},
 		{ID: "out", Label: "Sent", Value: size(o.Rates.BytesOut) + "/s"},
 	}
 	return list
+}
+
+// held returns the text of what a table holds. A standby does not look at its own.
+func (o *overview) held(text string) string {
+	if o.Cluster != nil && o.Cluster.Role != obs.RoleOwner {
+		return "at the owner"
+	}
+	return text
 }
 
 func (o *overview) readiness() string {
@@ -187,12 +196,14 @@ func (o *overview) lag() string {
 type total struct {
 	Name  string
 	Count int64
+	Text  string // it, for people
 }
 
 // states returns the processes by state, in the order of a life.
 func (o *overview) states() (list []total) {
 	for _, state := range processStates {
-		list = append(list, total{state, o.Processes[state]})
+		n := o.Processes[state]
+		list = append(list, total{state, n, o.held(group(fmt.Sprint(n)))})
 	}
 	return list
 }
@@ -200,7 +211,8 @@ func (o *overview) states() (list []total) {
 // protocols returns the open connections by protocol.
 func (o *overview) protocols() (list []total) {
 	for _, name := range slices.Sorted(maps.Keys(o.Connections)) {
-		list = append(list, total{name, o.Connections[name]})
+		n := o.Connections[name]
+		list = append(list, total{name, n, group(fmt.Sprint(n))})
 	}
 	return list
 }
@@ -209,17 +221,22 @@ func (o *overview) protocols() (list []total) {
 // place: it is empty unless the fact of that ID is bad.
 func (o *overview) texts() map[string]string {
 	m := map[string]string{"rates-over": seconds(o.Rates.OverSeconds)}
-	for _, f := range o.facts() {
+	addFacts(m, o.facts())
+	for _, s := range o.states() {
+		m["state-"+s.Name] = s.Text
+	}
+	for _, p := range o.protocols() {
+		m["open-"+p.Name] = p.Text
+	}
+	return m
+}
+
+// addFacts adds the texts of facts.
+func addFacts(m map[string]string, facts []fact) {
+	for _, f := range facts {
 		m["fact-"+f.ID] = f.Value
 		if m["bad-"+f.ID] = ""; f.Bad {
 			m["bad-"+f.ID] = "yes"
 		}
 	}
-	for _, s := range o.states() {
-		m["state-"+s.Name] = group(fmt.Sprint(s.Count))
-	}
-	for _, p := range o.protocols() {
-		m["open-"+p.Name] = group(fmt.Sprint(p.Count))
-	}
-	return m
 }

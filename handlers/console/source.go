@@ -46,6 +46,12 @@ type Source struct {
 
 	Slow  func() obs.SlowLog
 	Store func() Store
+	// Cluster returns what is known of the cluster, Standing what the server is to its journal: nil
+	// where there is none.
+	Cluster  func() obs.Cluster
+	Standing func() *obs.Standing
+	// Unready returns why processes, threads and topics cannot be shown now; nil: they can.
+	Unready func() error
 	// Settings lists the settings in force. Values hold no secrets.
 	Settings func() []Setting
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ type stageView struct {
 // edges returns the hops of a session, the most frequent first.
 func edges(s *Session) (list []total) {
 	for name, n := range s.Edges {
-		list = append(list, total{name, n})
+		list = append(list, total{name, n, group(fmt.Sprint(n))})
 	}
 	slices.SortFunc(list, func(a, b total) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Name, b.Name))

@@ -70,6 +70,7 @@ func (c Config) readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		c.markStandby(w.Header())
 		post := r.Method == http.MethodPost && c.Console != nil && strings.HasPrefix(r.URL.Path, consolePath)
 		if r.Method != http.MethodGet && r.Method != http.MethodHead && !post {
 			w.Header().Set("Allow", "GET, HEAD")

@@ -44,6 +44,9 @@ type Config struct {
 	Store func() Store
 	// Cluster returns the body of /cluster; nil: it is not found.
 	Cluster func() Cluster
+	// Standing returns what this server is to the journal of its cluster; nil, or that it returns:
+	// there is none.
+	Standing func() *obs.Standing
 	// Reload returns the body of /reload.
 	Reload func() Reload
 	// Latencies, Connections and Slow return what /latency, /connections and /slowlog show; nil:

@@ -1,6 +1,10 @@
 package ops
 
-import "net/http"
+import (
+	"net/http"
+
+	"trunkline/engine/obs"
+)
 
 // Recovery is how far a server is that reads its store before it serves.
 type Recovery struct {
@@ -25,6 +29,8 @@ type Store struct {
 	// Journal is there once the store is open, Disk too.
 	Journal *Journal `json:"journal,omitempty"`
 	Disk    *Disk    `json:"disk,omitempty"`
+	// Cluster is there on a node of one. A standby has what the owner has written, as of its index.
+	Cluster *obs.Standing `json:"cluster,omitempty"`
 	// Warnings are names of what needs an operator: "storage_full", "overloaded", "stopped".
 	Warnings []string `json:"warnings"`
 	// Partitions are there where a cluster has several; the rest is of partition 0.

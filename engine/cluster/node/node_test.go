@@ -1,7 +1,9 @@
 package node
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -85,6 +87,52 @@ func TestThreeNodes(t *testing.T) {
 	if len(leaders) != 1 {
 		t.Errorf("leaders %v", leaders)
 	}
+}
+
+// TestNotes: a note comes to all nodes that hear, its sender included, up to the longest one.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	r := cluster(t, nil)
+	heard := make(chan string, 64)
+	for id, n := range r.open {
+		err := n.Hear("prod_0.nodes", func(note []byte) {
+			select {
+			case heard <- fmt.Sprint(id, " ", len(note), " ", string(note[:1])):
+			default: // sent more often than it is needed
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.open["a"].Send("prod_0.nodes", make([]byte, maxNote+1)); err == nil {
+		t.Error("a note is too long, and sent")
+	}
+	long := bytes.Repeat([]byte("x"), maxNote+1)
+	if err := r.open["a"].conn.Publish("prod_0.nodes", long); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	for _, id := range []string{"a", "b", "c"} {
+		want[fmt.Sprint(id, " ", maxNote, " x")] = true
+	}
+	until(t, "all hear it", func() (int, bool) { // who hears is known to other servers after a moment
+		if err := r.open["a"].Send("prod_0.nodes", long[:maxNote]); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			select {
+			case got := <-heard:
+				if !strings.HasSuffix(got, fmt.Sprint(" ", maxNote, " x")) {
+					t.Fatal(got)
+				}
+				delete(want, got)
+				continue
+			default:
+			}
+			return len(want), len(want) == 0
+		}
+	})
 }
 
 func TestTheServerSyncsEachWrite(t *testing.T) {

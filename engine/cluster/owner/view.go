@@ -201,8 +201,11 @@ func (v *View) Due(now int64, term time.Duration, rank int) bool {
 	return now-v.heard >= wait
 }
 
-// Lapsed reports whether an owner may not answer any more what it reads: confirmed is when the last
-// message was sent that is known to be stored.
-func Lapsed(now, confirmed int64, term time.Duration) bool {
-	return now-confirmed >= int64(term)-int64(term)/marginShare
+// Left returns how long an owner may go on to answer what it reads, 0 if it may not any more:
+// confirmed is when the last message was sent that is known to be stored.
+func Left(now, confirmed int64, term time.Duration) time.Duration {
+	return max(term-term/marginShare-time.Duration(now-confirmed), 0)
 }
+
+// Lapsed reports whether nothing is left.
+func Lapsed(now, confirmed int64, term time.Duration) bool { return Left(now, confirmed, term) == 0 }

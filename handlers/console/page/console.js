@@ -45,6 +45,11 @@ function gapRow(event) {
   return row;
 }
 
+// marked returns what shows that a value is bad: the frame of a fact, or the cell itself.
+function marked(id) {
+  return document.getElementById(`fact-${id}`)?.parentElement ?? document.getElementById(id);
+}
+
 function follow(place) {
   const state = document.getElementById("live-state");
   const button = document.querySelector("[data-pause]");
@@ -60,7 +65,7 @@ function follow(place) {
     for (const [id, text] of Object.entries(texts)) {
       const element = document.getElementById(id);
       if (element) element.textContent = text;
-      if (id.startsWith("bad-")) document.getElementById(`fact-${id.slice(4)}`)?.parentElement.classList.toggle("bad", text !== "");
+      if (id.startsWith("bad-")) marked(id.slice(4))?.classList.toggle("bad", text !== "");
     }
   };
   const take = (row) => {

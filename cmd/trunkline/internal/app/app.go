@@ -139,6 +139,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	defer close(s.stopped)
 	s.banner(o)
 	warnFiles(s.log, cfg)
+	s.announce()
 	if s.admin != nil { // before the store is read, so that it can be asked how far that is
 		go func() { s.report(s.admin.Serve()) }()
 	}
@@ -277,7 +278,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	oc := ops.Config{
 		Addr: cfg.Admin.ListenAddr, Listener: o.Sockets.take("admin.listen_addr", cfg.Admin.ListenAddr), InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
 		Live: s.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
-		Recovery: func() *ops.Recovery { return s.first().kernel.store.recovery() }, Store: s.viewStore,
+		Recovery: func() *ops.Recovery { return s.first().kernel.store.recovery() }, Store: s.viewStore, Standing: s.standing,
 		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor, Reload: s.lastReload, Cluster: s.viewCluster(),
 		Overview: func() obs.Overview { return s.overview(o.recorder.Latencies(), time.Now()) },
 	}

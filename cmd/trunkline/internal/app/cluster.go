@@ -31,6 +31,7 @@ type cluster struct {
 	peers  *peer.Server
 	dial   peer.Config
 	addr   string // for other nodes
+	roll   roll
 	log    *slog.Logger
 
 	serving sync.WaitGroup // the listener for other nodes

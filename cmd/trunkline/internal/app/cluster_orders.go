@@ -11,8 +11,8 @@ import (
 
 	"trunkline/engine/cluster/node"
 	"trunkline/engine/cluster/placement"
+	"trunkline/engine/obs"
 	"trunkline/handlers/console"
-	"trunkline/handlers/ops"
 )
 
 // What nodes ask of each other.
@@ -40,7 +40,7 @@ type reply struct {
 type nodeState struct {
 	Node       string                 `json:"node"`
 	Drained    bool                   `json:"drained"`
-	Partitions []ops.ClusterPartition `json:"partitions"`
+	Partitions []obs.ClusterPartition `json:"partitions"`
 }
 
 const (
@@ -215,7 +215,7 @@ const ownerChecks = 20 * time.Millisecond
 func (s *server) awaitOwner(ctx context.Context, partition int, to string) error {
 	for {
 		st, err := s.ask(ctx, to, question{Ask: askState})
-		if err == nil && st.Partitions[partition].Role == roleOwner {
+		if err == nil && st.Partitions[partition].Role == obs.RoleOwner {
 			return nil
 		}
 		if !pause(ctx, ownerChecks) {
@@ -279,7 +279,7 @@ type states []nodeState
 // owner returns the node that owns a partition, nil for none.
 func (all states) owner(partition int) *nodeState {
 	for i := range all {
-		if all[i].Partitions[partition].Role == roleOwner {
+		if all[i].Partitions[partition].Role == obs.RoleOwner {
 			return &all[i]
 		}
 	}
@@ -308,7 +308,7 @@ func (n *nodeState) mayOwn(partition int, owner *nodeState) error {
 		return refuse("node %q owns partition %d already", n.Node, partition)
 	case n.Drained:
 		return refuse("node %q is drained, or ends: it takes nothing over", n.Node)
-	case own.Role != roleStandby:
+	case own.Role != obs.RoleStandby:
 		return refuse("node %q does not follow partition %d", n.Node, partition)
 	case own.Index+mayLag < at.Index:
 		return refuse("node %q is %d records behind the owner of partition %d, and may be %d", n.Node, at.Index-own.Index, partition, mayLag)
@@ -337,14 +337,14 @@ func (all states) nextOwner(partition int) (to string, err error) {
 	if best == nil {
 		return "", errors.Join(refuse("no other node can own partition %d", partition), err)
 	}
-	owner.Partitions[partition].Role, best.Partitions[partition].Role = roleStandby, roleOwner
+	owner.Partitions[partition].Role, best.Partitions[partition].Role = obs.RoleStandby, obs.RoleOwner
 	return best.Node, nil
 }
 
 // owned counts the partitions that a node owns.
 func (n *nodeState) owned() (count int) {
 	for i := range n.Partitions {
-		if n.Partitions[i].Role == roleOwner {
+		if n.Partitions[i].Role == obs.RoleOwner {
 			count++
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/obs"
 	"trunkline/handlers/console"
-	"trunkline/handlers/ops"
 )
 
 // nodesOf returns nodes a, b and c, which own the partitions of a list each and follow the others.
@@ -17,11 +17,11 @@ func nodesOf(owners string, drained string) (all states) {
 	for _, id := range []string{"a", "b", "c"} {
 		n := nodeState{Node: id, Drained: strings.Contains(drained, id)}
 		for p := range len(owners) {
-			role := roleStandby
+			role := obs.RoleStandby
 			if owners[p:p+1] == id {
-				role = roleOwner
+				role = obs.RoleOwner
 			}
-			n.Partitions = append(n.Partitions, ops.ClusterPartition{Partition: p, Role: role, Index: 100})
+			n.Partitions = append(n.Partitions, obs.ClusterPartition{Partition: p, Role: role, Index: 100})
 		}
 		all = append(all, n)
 	}
@@ -44,8 +44,8 @@ func TestWhoMayOwn(t *testing.T) {
 	f("a", nothing, console.ErrRefused, `node "a" owns partition 0 already`)
 	f("d", nothing, console.ErrNotFound, `node "d" is not of the cluster`)
 	f("b", func(all states) { all[1].Drained = true }, console.ErrRefused, "drained")
-	f("b", func(all states) { all[1].Partitions[0].Role = roleJoining }, console.ErrRefused, "does not follow")
-	f("b", func(all states) { all[0].Partitions[0].Role = roleStandby }, console.ErrRefused, "no owner")
+	f("b", func(all states) { all[1].Partitions[0].Role = obs.RoleJoining }, console.ErrRefused, "does not follow")
+	f("b", func(all states) { all[0].Partitions[0].Role = obs.RoleStandby }, console.ErrRefused, "no owner")
 	f("b", func(all states) { all[0].Partitions[0].Index += mayLag }, nil, "")
 	f("b", func(all states) { all[0].Partitions[0].Index += mayLag + 1 }, console.ErrRefused, "50001 records behind")
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/cluster/owner"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
@@ -34,9 +35,9 @@ var (
 // copiesOf returns the directory of the copies of the snapshots of a partition, in store.dir.
 func copiesOf(partition int) string {
 	if partition == 0 {
-		return "copies"
+		return config.ClusterCopies
 	}
-	return fmt.Sprintf("copies_%d", partition)
+	return fmt.Sprintf("%s_%d", config.ClusterCopies, partition)
 }
 
 // openStore opens the journal of the partition, with the copies of its snapshots in the directory

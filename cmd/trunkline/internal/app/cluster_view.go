@@ -5,71 +5,80 @@ import (
 	"time"
 
 	"trunkline/engine/cluster/owner"
-	"trunkline/handlers/ops"
-)
-
-// The roles of a node, as /cluster shows them.
-const (
-	roleOwner   = "owner"
-	roleStandby = "standby"
-	roleJoining = "joining"
+	"trunkline/engine/obs"
 )
 
 // viewWithin bounds what /cluster asks others.
 const viewWithin = time.Second
 
 // viewCluster returns what /cluster shows, nil where there is no cluster.
-func (s *server) viewCluster() func() ops.Cluster {
+func (s *server) viewCluster() func() obs.Cluster {
 	c := s.options.cluster
 	if c == nil {
 		return nil
 	}
-	return func() ops.Cluster {
+	return func() obs.Cluster {
 		ctx, cancel := context.WithTimeout(c.closed, viewWithin)
 		defer cancel()
 		h := c.member.Health(ctx)
-		v := ops.Cluster{
-			Name: c.cfg.Name, Node: c.id, Mode: c.cfg.Mode, LeaseSeconds: c.term.Seconds(), Drained: c.drained.Load(),
-			Taken: c.peers.Open(), Quorum: h.Quorum, Problem: h.Problem, Peers: []ops.ClusterPeer{}, ClusterPartition: s.first().view(),
+		parts, nodes := s.viewPartitions()
+		v := obs.Cluster{
+			Name: c.cfg.Name, Node: c.id, Mode: c.cfg.Mode, LeaseSeconds: c.term.Seconds(), LeaseLeftSeconds: s.first().lease.left().Seconds(), Drained: c.drained.Load(),
+			Forwarded: s.forwarded(), Taken: c.peers.Open(), Quorum: h.Quorum, Problem: h.Problem, Peers: []obs.ClusterPeer{}, ClusterPartition: parts[0], Nodes: nodes,
 		}
-		for _, r := range s.replicas() {
-			v.Forwarded += r.lease.forwarded()
-			if c.several() {
-				v.Partitions = append(v.Partitions, r.view())
-			}
+		if c.several() {
+			v.Partitions = parts
 		}
 		for _, p := range h.Peers {
-			v.Peers = append(v.Peers, ops.ClusterPeer{Node: p.Node, Seen: p.Seen})
+			v.Peers = append(v.Peers, obs.ClusterPeer{Node: p.Node, Seen: p.Seen})
 		}
 		return v
 	}
 }
 
-// view returns what /cluster shows of the partition.
-func (r *replica) view() ops.ClusterPartition {
+// viewPartitions returns what this node knows of all partitions and of all nodes.
+func (s *server) viewPartitions() (parts []obs.ClusterPartition, nodes []obs.ClusterNode) {
+	self, owners := s.self(), make([]string, len(s.parts))
+	for i, r := range s.replicas() {
+		parts = append(parts, r.view())
+		owners[i] = parts[i].Owner
+	}
+	nodes = s.options.cluster.roll.list(&self, s.options.cluster.ids, owners, owner.Now())
+	for i := range parts {
+		parts[i].Lag, parts[i].OwnerFence = behind(nodes, i, self.Indexes[i], owners[i])
+	}
+	return parts, nodes
+}
+
+// forwarded counts the clients of this node that other nodes serve.
+func (s *server) forwarded() (n int) {
+	for _, r := range s.replicas() {
+		n += r.lease.forwarded()
+	}
+	return n
+}
+
+// view returns what /cluster shows of the partition, without what other nodes announce.
+func (r *replica) view() obs.ClusterPartition {
 	l := r.lease
-	v := ops.ClusterPartition{Partition: r.partition, Role: l.role()}
+	v := obs.ClusterPartition{Partition: r.partition, Role: l.role(), Index: r.kernel.store.index(), OwnerChanges: l.view.Changes(), SilentSeconds: l.silent().Seconds()}
 	if b, known := l.view.Owner(); known {
 		v.Owner, v.OwnerAddr = b.Node, b.Addr
 	}
 	if sh := l.shared.Load(); sh != nil {
 		v.Fence = sh.Fence()
 	}
-	if log := r.kernel.store.log.Load(); log != nil {
-		v.Index = log.Appended()
-	}
-	v.SilentSeconds = l.silent().Seconds()
 	return v
 }
 
 func (l *lease) role() string {
 	switch {
 	case l.owns.Load():
-		return roleOwner
+		return obs.RoleOwner
 	case l.follows():
-		return roleStandby
+		return obs.RoleStandby
 	}
-	return roleJoining
+	return obs.RoleJoining
 }
 
 // silent returns how long ago a standby has heard of the journal.
@@ -80,6 +89,15 @@ func (l *lease) silent() time.Duration {
 	return l.view.Silent(owner.Now())
 }
 
+// left is how long this node may go on to answer reads without a further record; 0 for one that
+// does not own the journal.
+func (l *lease) left() time.Duration {
+	if !l.owns.Load() || l.stale() {
+		return 0
+	}
+	return owner.Left(owner.Now(), int64(l.shared.Load().Confirmed()), l.node.term)
+}
+
 // forwarded counts the clients that another node serves.
 func (l *lease) forwarded() int {
 	if f := l.forwards.Load(); f != nil {
@@ -88,18 +106,67 @@ func (l *lease) forwarded() int {
 	return 0
 }
 
+// standing returns what this node is to the journal of its cluster, nil where there is none.
+func (s *server) standing() *obs.Standing {
+	c := s.options.cluster
+	if c == nil {
+		return nil
+	}
+	st := &obs.Standing{Cluster: c.cfg.Name, Node: c.id, Role: obs.RoleStandby, Partitions: len(s.parts)}
+	if b, known := s.first().lease.view.Owner(); known {
+		st.Owner = b.Node
+	}
+	for _, r := range s.replicas() {
+		st.Index += r.kernel.store.index()
+		switch r.lease.role() {
+		case obs.RoleOwner:
+			st.Owned++
+		case obs.RoleJoining:
+			st.Role = obs.RoleJoining
+		}
+	}
+	if st.Owned > 0 {
+		st.Role = obs.RoleOwner
+	}
+	return st
+}
+
+// leaseReading is what the metrics of a partition of a cluster come from.
+type leaseReading struct {
+	*lease
+	of obs.ClusterPartition
+}
+
+// readLease returns the reading of a replica.
+func (s *server) readLease(r *replica) *leaseReading {
+	parts, _ := s.viewPartitions()
+	return &leaseReading{r.lease, parts[r.partition]}
+}
+
 // leaseMetrics are those of a partition of a cluster.
-var leaseMetrics = []metric[lease]{
+var leaseMetrics = []metric[leaseReading]{
 	gauge("trunkline_cluster_owner", "1 while this node owns the journal of its cluster.",
-		func(l *lease) float64 { return oneIf(l.owns.Load()) }),
+		func(l *leaseReading) float64 { return oneIf(l.of.Role == obs.RoleOwner) }),
 	gauge("trunkline_cluster_owner_known", "1 while this node owns the journal or knows which node does.",
-		func(l *lease) float64 { return oneIf(l.role() != roleJoining) }),
+		func(l *leaseReading) float64 { return oneIf(l.of.Role != obs.RoleJoining) }),
 	counter("trunkline_cluster_owner_changes_total", "Owners of the journal that this node has heard of, itself included, since it follows the journal.",
-		func(l *lease) float64 { return float64(l.view.Changes()) }),
+		func(l *leaseReading) float64 { return float64(l.of.OwnerChanges) }),
 	gauge("trunkline_cluster_silent_seconds", "How long ago a standby has heard of the journal; 0 on the owner.",
-		func(l *lease) float64 { return l.silent().Seconds() }),
+		func(l *leaseReading) float64 { return l.of.SilentSeconds }),
+	{Family: obs.Family{Name: "trunkline_cluster_lag_records", Help: "Records of the owner that this node has not; nothing while that is not known.", Kind: obs.Gauge},
+		series: func(l *leaseReading, put putSeries) {
+			if l.of.Lag != nil {
+				put(float64(*l.of.Lag))
+			}
+		}},
+	{Family: obs.Family{Name: "trunkline_cluster_epoch", Help: "Fence of the owner, which rises from owner to owner; nothing while it is not known.", Kind: obs.Gauge},
+		series: func(l *leaseReading, put putSeries) {
+			if l.of.OwnerFence > 0 {
+				put(float64(l.of.OwnerFence))
+			}
+		}},
 	gauge("trunkline_cluster_forwarded_connections", "Clients of this node that another node serves.",
-		func(l *lease) float64 { return float64(l.forwarded()) }),
+		func(l *leaseReading) float64 { return float64(l.forwarded()) }),
 }
 
 // nodeMetrics are those of a node of a cluster.

@@ -56,6 +56,7 @@ func (s *server) openConsole(oc *ops.Config, version string) (*consolePages, err
 		Overview: oc.Overview, Processes: p.processes, Process: p.process, Terminate: p.terminate,
 		Threads: p.threads, Thread: p.thread, Topics: p.topics, Subscribe: p.subscribe,
 		Connections: oc.Connections, Drop: s.dropConnection, Slow: oc.Slow, Store: p.store, Settings: p.settings,
+		Cluster: oc.Cluster, Standing: oc.Standing, Unready: p.unready,
 	}
 	if s.options.cluster != nil {
 		src.Order = s.order
@@ -89,6 +90,23 @@ func (p *consolePages) shutdown() {
 // errNotReady is returned for what cannot be asked before the store was read.
 var errNotReady = errors.New("the server is not ready: it has not read its store yet")
 
+// unready returns why what is in tables cannot be shown: they are not read yet, or a standby keeps
+// them warm, and a look would change them.
+func (p *consolePages) unready() error {
+	if slices.ContainsFunc(p.s.replicas(), func(r *replica) bool { return r.kernel.whole.Load() }) {
+		return nil
+	}
+	st := p.s.standing()
+	text := st.Standby()
+	if text == "" {
+		return errNotReady
+	}
+	if admin := p.s.options.cluster.roll.admin(st.Owner); admin != "" {
+		return fmt.Errorf("%s: the console of the owner shows this, on its admin address %s", text, admin)
+	}
+	return fmt.Errorf("%s: the console of the owner shows this", text)
+}
+
 // dial opens a connection to the kernel endpoint.
 func (p *consolePages) dial() (*client.Conn, error) {
 	r := p.s.first()
@@ -102,7 +120,7 @@ func (p *consolePages) dial() (*client.Conn, error) {
 		return client.New(conn), nil
 	}
 	if !r.kernel.whole.Load() {
-		return nil, errNotReady
+		return nil, cmp.Or(p.unready(), errNotReady)
 	}
 	here, there := net.Pipe()
 	go func() {

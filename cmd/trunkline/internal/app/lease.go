@@ -176,6 +176,9 @@ func (l *lease) follows() bool {
 	return known && !l.owns.Load() && l.view.Silent(owner.Now()) < silentTerms*l.node.term
 }
 
+// hasRead reports whether the log was read so far that an owner is in it.
+func (l *lease) hasRead() bool { return l != nil && l.view.Changes() > 0 }
+
 // silentTerms is for how many terms a standby counts on an owner of which it hears nothing: one is
 // over before another node takes over.
 const silentTerms = 3

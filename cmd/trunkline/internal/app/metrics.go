@@ -235,7 +235,7 @@ func (s *server) register(reg *obs.Registry) error {
 	}
 	if c := s.options.cluster; c != nil {
 		err = errors.Join(err,
-			addReplicas(s, reg, leaseMetrics, func(r *replica) *lease { return r.lease }),
+			addReplicas(s, reg, leaseMetrics, s.readLease),
 			addMetrics(reg, nodeMetrics, func() *cluster { return c }))
 	}
 	if s.router != nil {

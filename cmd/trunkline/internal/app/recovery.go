@@ -94,9 +94,10 @@ func (p *progress) view(now time.Time) *ops.Recovery {
 
 func tenths(f float64) float64 { return math.Round(f*10) / 10 }
 
-// recovery returns how far it is, nil while there is none.
+// recovery returns how far it is, nil while there is none. A node of a cluster goes on to follow
+// the log, which is no recovery any more once it has read of an owner.
 func (s *storage) recovery() *ops.Recovery {
-	if s == nil {
+	if s == nil || s.options.lease.hasRead() {
 		return nil
 	}
 	return s.progress.view(time.Now())
@@ -170,7 +171,7 @@ func (s *storage) extender() func() {
 	seen, began := uint64(0), false
 	return func() {
 		v := s.recovery()
-		if v == nil || s.options.lease.follows() {
+		if v == nil {
 			return
 		}
 		states := []string{stateStatus("reading the store: %s, %.1f %%", v.Phase, v.Percent)}
@@ -184,7 +185,7 @@ func (s *storage) extender() func() {
 
 func (s *storage) report() {
 	v := s.recovery()
-	if v == nil || s.options.lease.follows() {
+	if v == nil {
 		return
 	}
 	args := []any{"phase", v.Phase, "done", v.Done, "total", v.Total, "percent", v.Percent}

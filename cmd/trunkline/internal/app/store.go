@@ -196,6 +196,14 @@ func (s *storage) full() bool {
 	return w != nil && w.Full()
 }
 
+// index returns the last record that there is, 0 before the journal is open.
+func (s *storage) index() journal.Index {
+	if log := s.log.Load(); log != nil {
+		return log.Appended()
+	}
+	return 0
+}
+
 // lastSnapshot returns the newest snapshot, nil if there is none. While one is being written it is
 // the one before.
 func (s *storage) lastSnapshot(log *journal.Log) *lastSnapshot {
@@ -223,6 +231,7 @@ func survives(c *config.Store) string {
 func (s *server) viewStore() ops.Store {
 	now := time.Now()
 	v := s.first().kernel.store.view(now)
+	v.Cluster = s.standing()
 	if len(s.parts) == 1 {
 		return v
 	}
@@ -238,7 +247,7 @@ func (s *storage) view(now time.Time) ops.Store {
 	if s == nil {
 		return ops.Store{Mode: config.StoreMemory, Warnings: []string{}}
 	}
-	v := ops.Store{Mode: s.cfg.Mode, Dir: absolute(s.cfg.Dir), Recovery: s.progress.view(now), Warnings: []string{}}
+	v := ops.Store{Mode: s.cfg.Mode, Dir: absolute(s.cfg.Dir), Recovery: s.recovery(), Warnings: []string{}}
 	log, w := s.log.Load(), s.store.Load()
 	if log == nil {
 		return v

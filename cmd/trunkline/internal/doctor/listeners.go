@@ -99,6 +99,9 @@ func (a *admin) health() Finding {
 	case !a.ready.Ready:
 		return warn(a.addr, "'trunkline status' shows how far it is", "trunkline %s is not ready: %s", a.build.Version, strings.Join(a.ready.Reasons, ", "))
 	}
+	if standby := a.store.Cluster.Standby(); standby != "" {
+		return ok(a.addr, "trunkline %s is alive and ready; %s", a.build.Version, standby)
+	}
 	return ok(a.addr, "trunkline %s is alive and ready", a.build.Version)
 }
 

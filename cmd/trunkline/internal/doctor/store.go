@@ -45,6 +45,17 @@ func inStore(look func(s *subject, p place) Finding) func(context.Context, *subj
 	}
 }
 
+// kept returns where files of a journal are: a node has copies of those that its cluster keeps.
+func (p place) kept(s *subject) place {
+	if p.made && s.cfg.Cluster.On() {
+		p.name = filepath.Join(p.dir, config.ClusterCopies)
+		p.dir = p.name
+		_, err := os.Stat(p.dir)
+		p.made = err == nil
+	}
+	return p
+}
+
 // nearestDir returns dir, or the first directory above it that exists.
 func nearestDir(dir string) (string, error) {
 	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
@@ -91,7 +102,10 @@ func storeDirectory(_ *subject, p place) Finding {
 }
 
 func storeLayout(s *subject, p place) Finding {
-	if !p.made {
+	if s.cfg.Cluster.On() && p.made && embedded.IsStore(p.dir) {
+		return fail(keyDir, "move it away, or set cluster.mode=off", "%s has the journal of a single server, which the cluster does not have", p.dir)
+	}
+	if p = p.kept(s); !p.made {
 		return skip(keyDir, "%s is not there yet", p.name)
 	}
 	mode, err := journal.ParseMode(s.cfg.Store.Mode)
@@ -118,7 +132,7 @@ func storeLayout(s *subject, p place) Finding {
 
 // storeLock looks which process has the store open, without taking the lock.
 func storeLock(s *subject, p place) Finding {
-	if !p.made {
+	if p = p.kept(s); !p.made {
 		return skip(keyDir, "%s is not there yet", p.name)
 	}
 	pid, err := lockHolder(filepath.Join(p.dir, "LOCK"))
@@ -169,16 +183,21 @@ func storeFilesystem(_ *subject, p place) Finding {
 // lowSpacePercent is the free share of a disk below which there is a warning.
 const lowSpacePercent = 10
 
-func storeSpace(_ *subject, p place) Finding {
+func storeSpace(_ *subject, p place) Finding { return spaceOf(keyDir, p.dir) }
+
+// spaceOf looks at the free space of the disk of a directory that a setting names.
+func spaceOf(key, dir string) Finding {
 	var st unix.Statfs_t
-	if err := unix.Statfs(p.dir, &st); err != nil {
-		return warn(keyDir, "", "cannot read the free space of %s: %v", p.dir, err)
+	if err := unix.Statfs(dir, &st); err != nil {
+		return warn(key, "name a directory of a disk", "cannot read the free space of %s: %v", dir, err)
 	}
 	size := uint64(st.Bsize) //nolint:unconvert // another type on other systems
-	return rateSpace(uint64(st.Bavail)*size, st.Blocks*size)
+	f := rateSpace(uint64(st.Bavail)*size, st.Blocks*size)
+	f.Subject = key
+	return f
 }
 
-// rateSpace looks at the free bytes of a disk.
+// rateSpace looks at the free bytes of the disk of a store.
 func rateSpace(free, total uint64) Finding {
 	const fix = "make room, or move the store to a larger disk"
 	share := 100.0

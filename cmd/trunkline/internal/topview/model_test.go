@@ -96,6 +96,11 @@ func TestScreens(t *testing.T) {
 	m = watched(t, false)
 	m.key("h")
 	golden(t, "top-help.txt", m.sized(80, 24))
+	m = watched(t, false)
+	standby := busy(12)
+	standby.Cluster, standby.Processes, standby.Latencies = &obs.Standing{Node: "n2", Role: obs.RoleStandby, Owner: "n1", Index: 1234}, map[string]int64{}, nil
+	m.Update(answered{overview: standby})
+	golden(t, "top-standby.txt", m.sized(80, 24))
 }
 
 // TestScreensFit: no line is wider than the terminal, and there are no more than its rows.

@@ -48,6 +48,9 @@ type Sample struct {
 	QueueBytes int64  `json:"queue_bytes"`
 	Refusing   bool   `json:"refusing"`
 
+	// Cluster is nil for a server without one. On a standby the numbers are of this node alone.
+	Cluster *obs.Standing `json:"cluster,omitempty"`
+
 	// Methods are those that were called since the start, steps of the server included, in the
 	// order that was asked for.
 	Methods []Method `json:"methods"`
@@ -87,7 +90,7 @@ func Between(before, after *obs.Overview) *Sample {
 		QueueDepth: after.QueueDepth, Sessions: after.Sessions, Subscribers: after.Subscribers,
 		Published: rate(before.EventsPublished, after.EventsPublished, secs), Dropped: rate(before.EventsDropped, after.EventsDropped, secs),
 		StoreMode: after.StoreMode, LagRecords: after.LagRecords, QueueBytes: after.QueueBytes, Refusing: after.Refusing,
-		Methods: []Method{},
+		Cluster: after.Cluster, Methods: []Method{},
 	}
 	was := make(map[[2]string]*obs.Latency, len(before.Latencies))
 	for i := range before.Latencies {

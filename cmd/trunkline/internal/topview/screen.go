@@ -10,6 +10,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/benchview"
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/engine/obs"
 )
 
 // screen is what is shown, without where it is shown.
@@ -67,7 +68,21 @@ func (s *screen) head(width int) []benchview.Line {
 	default:
 		out = append(out, benchview.Labelled(width, "ready", benchview.Span{Text: "yes", As: benchview.Good}))
 	}
+	if s.sample != nil {
+		out = append(out, cluster(width, s.sample.Cluster)...)
+	}
 	return out
+}
+
+// cluster is what the server is in its cluster; no line where it has none.
+func cluster(width int, st *obs.Standing) []benchview.Line {
+	switch text := st.Standby(); {
+	case st == nil:
+		return nil
+	case text != "":
+		return []benchview.Line{benchview.Labelled(width, "cluster", benchview.Span{Text: benchview.Clean(text)}, benchview.Span{Text: "clients are seen at the owner"})}
+	}
+	return []benchview.Line{benchview.Labelled(width, "cluster", benchview.Span{Text: benchview.Clean(st.Node) + " owns the journal"})}
 }
 
 // counts are the lines between the head and the methods.
@@ -77,16 +92,19 @@ func (s *screen) counts(width int) []benchview.Line {
 	if sm.Errors > 0 && sm.Requests > 0 {
 		share = fmt.Sprintf(" (%.2g %%)", min(100*sm.Errors/sm.Requests, 100))
 	}
+	kernel := append([]benchview.Span{{Text: "queue " + benchview.CountText(sm.QueueDepth), As: benchview.Strong}, {Text: "sessions " + benchview.CountText(sm.Sessions)}}, counted(sm.Processes, true)...)
+	events := []benchview.Span{{Text: "published " + perSecond(sm.Published)}, {Text: "dropped " + perSecond(sm.Dropped), As: alarm(sm.Dropped > 0)},
+		{Text: "subscribers " + benchview.CountText(sm.Subscribers)}}
+	if sm.Cluster != nil && sm.Cluster.Role != obs.RoleOwner { // it does not look at its tables
+		kernel, events = []benchview.Span{{Text: "at the owner"}}, []benchview.Span{{Text: "at the owner"}}
+	}
 	return []benchview.Line{
 		benchview.Labelled(width, "load", benchview.Span{Text: "requests " + perSecond(sm.Requests), As: benchview.Strong},
 			benchview.Span{Text: "errors " + perSecond(sm.Errors) + share, As: alarm(sm.Errors > 0)},
 			benchview.Span{Text: "in " + bytesText(sm.BytesIn) + "/s"}, benchview.Span{Text: "out " + bytesText(sm.BytesOut) + "/s"}),
 		benchview.Labelled(width, "conns", counted(sm.Connections, false)...),
-		benchview.Labelled(width, "kernel", append([]benchview.Span{{Text: "queue " + benchview.CountText(sm.QueueDepth), As: benchview.Strong},
-			{Text: "sessions " + benchview.CountText(sm.Sessions)}}, counted(sm.Processes, true)...)...),
-		benchview.Labelled(width, "events", benchview.Span{Text: "published " + perSecond(sm.Published)},
-			benchview.Span{Text: "dropped " + perSecond(sm.Dropped), As: alarm(sm.Dropped > 0)},
-			benchview.Span{Text: "subscribers " + benchview.CountText(sm.Subscribers)}),
+		benchview.Labelled(width, "kernel", kernel...),
+		benchview.Labelled(width, "events", events...),
 		s.store(width),
 	}
 }

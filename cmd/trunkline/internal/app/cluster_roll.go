@@ -1,0 +1,186 @@
+package app
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"trunkline/engine/cluster/owner"
+	"trunkline/engine/obs"
+)
+
+// Bounds of what nodes announce of themselves.
+const (
+	announceEvery = time.Second
+	// seenFor is for how long an announcement shows that its node is there.
+	seenFor = 4 * announceEvery
+	// keptFor is for how long it is shown at all: nodes of NATS servers have no list.
+	keptFor = 10 * time.Minute
+	// maxRoll is how many nodes are kept; a further one takes the place of the one that was silent
+	// longest.
+	maxRoll = 64
+)
+
+// roll is what nodes have announced. Times are readings of the clock of leases. The zero value is
+// an empty one.
+type roll struct {
+	mu    sync.Mutex
+	nodes map[string]announced
+}
+
+// announced is the last announcement of a node.
+type announced struct {
+	obs.ClusterNode
+	at int64
+}
+
+// heard takes an announcement.
+func (r *roll) heard(note []byte, now int64) error {
+	a := announced{at: now}
+	if err := json.Unmarshal(note, &a.ClusterNode); err != nil {
+		return fmt.Errorf("cannot read what a node announces: %w", err)
+	}
+	if a.Node == "" {
+		return fmt.Errorf("cannot read what a node announces: it has no name")
+	}
+	a.Seen, a.HeardSeconds, a.Lag = false, nil, nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.nodes == nil {
+		r.nodes = make(map[string]announced)
+	}
+	maps.DeleteFunc(r.nodes, func(_ string, old announced) bool { return now-old.at > int64(keptFor) })
+	if _, known := r.nodes[a.Node]; !known && len(r.nodes) >= maxRoll {
+		oldest := slices.MinFunc(slices.Collect(maps.Values(r.nodes)), func(a, b announced) int { return cmp.Compare(a.at, b.at) })
+		delete(r.nodes, oldest.Node)
+	}
+	r.nodes[a.Node] = a
+	return nil
+}
+
+// list returns all nodes that were heard or are of ids, and own as it is now. Lags are those behind
+// owners, the nodes that own the partitions.
+func (r *roll) list(own *obs.ClusterNode, ids, owners []string, now int64) []obs.ClusterNode {
+	byName := map[string]obs.ClusterNode{own.Node: *own}
+	for _, id := range ids {
+		if id != own.Node {
+			byName[id] = obs.ClusterNode{Node: id}
+		}
+	}
+	r.mu.Lock()
+	for name, a := range r.nodes {
+		if name == own.Node {
+			continue
+		}
+		silent := time.Duration(now - a.at)
+		secs := silent.Seconds()
+		a.Seen, a.HeardSeconds = silent < seenFor, &secs
+		byName[name] = a.ClusterNode
+	}
+	r.mu.Unlock()
+	list := make([]obs.ClusterNode, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		list = append(list, byName[name])
+	}
+	for i := range list {
+		list[i].Lag = lag(list, &list[i], owners)
+	}
+	return list
+}
+
+// lag returns how many records of all owners a node has not, nil where that is not known.
+func lag(nodes []obs.ClusterNode, n *obs.ClusterNode, owners []string) *uint64 {
+	sum := uint64(0)
+	for p, id := range owners {
+		if p >= len(n.Indexes) {
+			return nil
+		}
+		one, _ := behind(nodes, p, n.Indexes[p], id)
+		if one == nil {
+			return nil
+		}
+		sum += *one
+	}
+	return &sum
+}
+
+// behind returns how many records of the owner of a partition are missing where there are so many,
+// and its fence; nil where that is not known.
+func behind(nodes []obs.ClusterNode, partition int, index uint64, ownerID string) (missing *uint64, fence uint64) {
+	i := slices.IndexFunc(nodes, func(n obs.ClusterNode) bool { return n.Node == ownerID })
+	if i < 0 || partition >= len(nodes[i].Indexes) || partition >= len(nodes[i].Fences) {
+		return nil, 0
+	}
+	end := nodes[i].Indexes[partition]
+	end -= min(end, index)
+	return &end, nodes[i].Fences[partition]
+}
+
+// admin returns the admin address of a node, as it is bound there; "" where none is known.
+func (r *roll) admin(node string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.nodes[node].Admin
+}
+
+// subject is where the nodes of this cluster announce themselves: beside the log of the first
+// partition, so that who may write that may do this too.
+func (c *cluster) subject() string { return c.cfg.Name + "_0.nodes" }
+
+// self is what this node announces.
+func (s *server) self() obs.ClusterNode {
+	c, st := s.options.cluster, s.standing()
+	n := obs.ClusterNode{
+		Node: c.id, Role: st.Role, Addr: c.addr, Version: s.version, Index: st.Index, Drained: c.drained.Load(),
+		LeaseSeconds: c.term.Seconds(), ElectionSeconds: c.cfg.ElectionTimeout.Seconds(), Forwarded: s.forwarded(), Taken: c.peers.Open(), Seen: true,
+	}
+	if s.admin != nil {
+		n.Admin = s.admin.Addr()
+	}
+	for _, r := range s.replicas() {
+		fence := uint64(0)
+		if sh := r.lease.shared.Load(); sh != nil && r.lease.owns.Load() {
+			fence = sh.Fence()
+		}
+		n.Indexes, n.Fences = append(n.Indexes, r.kernel.store.index()), append(n.Fences, fence)
+	}
+	return n
+}
+
+// announce has the other nodes know of this one, and this one of them, until the node leaves.
+func (s *server) announce() {
+	c := s.options.cluster
+	if c == nil {
+		return
+	}
+	err := c.member.Hear(c.subject(), func(note []byte) {
+		if err := c.roll.heard(note, owner.Now()); err != nil {
+			s.log.Debug("a node is not understood", "error", err)
+		}
+	})
+	if err != nil {
+		s.log.Warn("cannot hear what other nodes announce of themselves", "error", err)
+	}
+	c.serving.Go(func() {
+		tick := time.NewTicker(announceEvery)
+		defer tick.Stop()
+		for {
+			note, err := json.Marshal(s.self())
+			if err == nil {
+				err = c.member.Send(c.subject(), note)
+			}
+			if err != nil { // the connection is lost, which is in the log
+				s.log.Debug("cannot announce this node", "error", err)
+			}
+			select {
+			case <-c.closed.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"trunkline/engine/obs"
+)
+
+// connectionSorts are the orders of connections. All but the first begin with the largest.
+var connectionSorts = []string{"opened", "age", "idle", "in", "out", "unsent", "in_flight", "streams"}
+
+// connectionsView is a page of connections.
+type connectionsView struct {
+	Connections []obs.Connection `json:"connections"`
+	Total       int              `json:"total"`
+	Matching    int              `json:"matching"`
+	Protocol    string           `json:"-"`
+	Protocols   []string         `json:"-"`
+	Sort        string           `json:"-"`
+	Sorts       []string         `json:"-"`
+	Limit       int              `json:"-"`
+	Dropped     string           `json:"-"` // the one that was dropped last; empty: none was
+}
+
+func loadConnections(c *Console, _ *http.Request, q query) (any, error) {
+	limit, err := q.rows()
+	if err != nil {
+		return nil, err
+	}
+	order, err := q.oneOf("sort", connectionSorts)
+	if err != nil {
+		return nil, err
+	}
+	list := c.cfg.Source.Connections()
+	v := &connectionsView{Total: len(list), Protocol: q.text("protocol"), Sort: cmp.Or(order, connectionSorts[0]), Sorts: connectionSorts, Limit: limit}
+	if id := q.text("dropped"); !slices.ContainsFunc(list, func(c obs.Connection) bool { return c.ID == id }) {
+		v.Dropped = id
+	}
+	for i := range list {
+		if !slices.Contains(v.Protocols, list[i].Protocol) {
+			v.Protocols = append(v.Protocols, list[i].Protocol)
+		}
+	}
+	slices.Sort(v.Protocols)
+	list = slices.DeleteFunc(list, func(c obs.Connection) bool { return v.Protocol != "" && c.Protocol != v.Protocol })
+	slices.SortStableFunc(list, func(a, b obs.Connection) int {
+		if v.Sort == connectionSorts[0] {
+			return cmp.Or(a.Opened.Compare(b.Opened), strings.Compare(a.ID, b.ID))
+		}
+		return cmp.Compare(weight(v.Sort, &b), weight(v.Sort, &a))
+	})
+	v.Matching = len(list)
+	v.Connections = list[:min(len(list), limit)]
+	return v, nil
+}
+
+// weight returns the number by which connections are ordered.
+func weight(order string, c *obs.Connection) float64 {
+	switch order {
+	case "age":
+		return c.AgeSeconds
+	case "idle":
+		return c.IdleSeconds
+	case "in":
+		return float64(c.BytesIn)
+	case "out":
+		return float64(c.BytesOut)
+	case "unsent":
+		return float64(c.UnsentBytes)
+	case "in_flight":
+		return float64(c.InFlight)
+	}
+	return float64(c.Streams)
+}
+
+// connectionView is one connection.
+type connectionView struct {
+	obs.Connection
+	CanDrop bool `json:"-"`
+}
+
+func loadConnection(c *Console, _ *http.Request, q query) (any, error) {
+	id, list := q.text("id"), c.cfg.Source.Connections()
+	i := slices.IndexFunc(list, func(c obs.Connection) bool { return c.ID == id })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: connection %q is not open", ErrNotFound, id)
+	}
+	return &connectionView{list[i], c.cfg.Source.Drop != nil}, nil
+}
