@@ -51,7 +51,10 @@ func (b *Beat) Encode() ([]byte, error) {
 
 // Decode accepts exactly what Encode makes.
 func Decode(rec []byte) (b Beat, err error) {
-	if len(rec) < beatHeader || rec[0] != beatVersion || rec[1] > released {
+	if len(rec) > 0 && rec[0] != beatVersion {
+		return Beat{}, fmt.Errorf("%w: it has version %d, this program reads %d", errBeat, rec[0], beatVersion)
+	}
+	if len(rec) < beatHeader || rec[1] > released {
 		return Beat{}, errBeat
 	}
 	b.Released = rec[1] == released

@@ -85,7 +85,31 @@ func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger, agai
 			c.lose(err)
 		}
 	})
+	if l.Mode == config.ClusterEmbedded {
+		c.tasks.Go(c.watchServer)
+	}
 	return c, nil
+}
+
+// watchEvery is how often a node looks whether its server still keeps the journal.
+const watchEvery = 2 * time.Second
+
+// watchServer has the node start again where its server has stopped keeping the journal, as it does
+// for good on a disk without room: the node would go on without a copy of its own.
+func (c *cluster) watchServer() {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.closed.Done():
+			return
+		case <-tick.C:
+		}
+		if h := c.member.Health(c.closed); !h.Connected && c.closed.Err() == nil {
+			c.lose(fmt.Errorf("the server of this node keeps no journal any more: %s", h.Problem))
+			return
+		}
+	}
 }
 
 // forwardHold is how much longer than a lease a client waits for an owner.
@@ -105,6 +129,8 @@ func (c *cluster) join(ctx context.Context, cfg *config.Config) error {
 	if c.cfg.Mode == config.ClusterNATS {
 		servers, err := cfg.ClusterServers(c.log)
 		if err == nil {
+			ctx, cancel := context.WithTimeout(ctx, c.cfg.JoinTimeout)
+			defer cancel()
 			c.member, err = node.Connect(ctx, servers)
 		}
 		return err
@@ -122,14 +148,19 @@ func (c *cluster) join(ctx context.Context, cfg *config.Config) error {
 	return err
 }
 
-// reach connects to the owner of the journal in the name of a client.
+// reach connects to the owner of the journal in the name of a client. An owner that does not answer
+// is waited for until it is replaced.
 func (c *cluster) reach(ctx context.Context, service, client string) (net.Conn, context.Context, error) {
 	for {
 		b, owns, err := c.view.Await(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		conn, err := peer.Dial(ctx, b.Addr, &c.dial, service, client)
+		attempt, cancel := context.WithCancel(ctx)
+		replaced := context.AfterFunc(owns, cancel)
+		conn, err := peer.Dial(attempt, b.Addr, &c.dial, service, client)
+		replaced()
+		cancel()
 		if err == nil {
 			return conn, owns, nil
 		}
@@ -288,7 +319,7 @@ func (c *cluster) follows() bool {
 // over before another node takes over.
 const silentTerms = 3
 
-// losses delivers why the node must not answer any more.
+// losses delivers why the node must not answer any more, or has to start again.
 func (c *cluster) losses() <-chan error {
 	if c == nil {
 		return nil

@@ -39,7 +39,8 @@ func (s *server) sections() []section {
 	return all
 }
 
-// standBy has clients forwarded to the owner of the journal until what it returns is called.
+// standBy has clients forwarded to the owner of the journal until what it returns is called. Those
+// that wait for an owner then are forwarded to this node, should it be the next one.
 func (s *server) standBy() (stop func()) {
 	c := s.options.cluster
 	if c == nil {
@@ -61,9 +62,16 @@ func (s *server) standBy() (stop func()) {
 	s.options.notify(stateReady, stateStatus("following the journal of the cluster"))
 	alive, end := context.WithCancel(context.Background())
 	serving.Go(func() { s.feedWatchdog(alive) })
+	serving.Go(func() {
+		select {
+		case err := <-c.losses():
+			s.report(err)
+		case <-alive.Done():
+		}
+	})
 	return func() {
 		end()
-		c.forwards.Close()
+		c.forwards.Yield()
 		serving.Wait()
 	}
 }

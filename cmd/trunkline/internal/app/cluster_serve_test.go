@@ -1,9 +1,12 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,6 +43,69 @@ func TestAStandbyFeedsTheWatchdog(t *testing.T) {
 	})
 }
 
+// TestAStandbyWithoutAServerStartsAgain, as an owner does.
+func TestAStandbyWithoutAServerStartsAgain(t *testing.T) {
+	c := &cluster{view: owner.NewView(0), forwards: peer.NewForwarder(peer.ForwardConfig{}), lost: make(chan error, 1)}
+	s := &server{kernel: &endpoint{}, ready: new(ops.Readiness), log: slog.New(slog.DiscardHandler), failed: make(chan error, 1), options: Options{cluster: c, Notify: func(string) {}}}
+	stop := s.standBy()
+	defer stop()
+	c.lose(errors.New("no room"))
+	if err := <-s.failed; !errors.Is(err, ErrOwnershipLost) {
+		t.Error(err)
+	}
+}
+
+// TestASilentOwnerIsNotWaitedFor any longer than it is one: a client that is about to be forwarded
+// to a node that does not answer goes to the next owner.
+func TestASilentOwnerIsNotWaitedFor(t *testing.T) {
+	listen := func() net.Listener {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = ln.Close() })
+		return ln
+	}
+	c := &cluster{
+		view: owner.NewView(0), term: 10 * time.Millisecond, log: slog.New(slog.DiscardHandler),
+		dial: peer.Config{Cluster: "c", Node: "n3", Logger: slog.New(slog.DiscardHandler)},
+	}
+	silent, next := listen(), listen()
+	peers, err := peer.NewServer(next, c.dial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- peers.Serve() }()
+	service := peers.Service("kernel")
+	go func() {
+		if taken, err := service.Accept(); err == nil {
+			_ = taken.Close()
+		}
+	}()
+	c.view.Saw(owner.Beat{Node: "n1", Addr: silent.Addr().String()})
+	go func() {
+		asked, err := silent.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = asked.Read(make([]byte, 1))
+		c.view.Saw(owner.Beat{Node: "n2", Addr: next.Addr().String()})
+		_, _ = io.Copy(io.Discard, asked)
+		_ = asked.Close()
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // shorter than a handshake may take
+	defer cancel()
+	conn, _, err := c.reach(ctx, "kernel", "client")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	if err := errors.Join(peers.Close(), <-served); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestANewOwnerHasNoLease before others know of it and of its term.
 func TestANewOwnerHasNoLease(t *testing.T) {
 	if c := new(cluster); !c.stale() {
@@ -65,10 +131,14 @@ func TestARecoveryThatMayFollowAnew(t *testing.T) {
 	s := &server{options: Options{cluster: &cluster{}}}
 	again := func(err error) bool { return errors.Is(s.unrecoveredBy(err), ErrOwnershipLost) }
 	of := func(err error) error { return fmt.Errorf("cannot recover: %w", &unrecovered{err: err}) }
-	for _, err := range []error{replicated.ErrNotOwner, replicated.ErrRebuild, errors.New("cannot read snapshot")} {
+	_, newer := owner.Decode([]byte{2}) // of a later version, which this node becomes, too
+	for _, err := range []error{replicated.ErrNotOwner, replicated.ErrRebuild, errors.New("cannot read snapshot"), newer} {
 		if !again(of(err)) {
 			t.Errorf("%v ends a node", err)
 		}
+	}
+	if !again(fmt.Errorf("%w: its server has stopped", ErrOwnershipLost)) {
+		t.Error("a node without a server ends")
 	}
 	if again(of(&journal.DamageError{})) || again(errors.New("cannot open store.dir")) {
 		t.Error("what a new process finds too is tried again")
