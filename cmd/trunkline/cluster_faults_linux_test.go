@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -167,15 +168,41 @@ func (s *soak) pauseOwner() {
 	old.signal(syscall.SIGCONT)
 }
 
-// pauseStandby has a standby stand still for a while, at most 15 s. The others go on.
+// pauseStandby has a standby stand still for up to 15 s, or for as long as the others need to write
+// more than a connection to it may hold. They go on.
 func (s *soak) pauseStandby() {
 	s.t.Helper()
 	n := s.one(s.but(s.owner(s.nodes...)))
 	n.pause()
-	s.load.more(50)
-	s.some(15 * time.Second)
+	if s.rng.IntN(2) == 0 {
+		s.some(15 * time.Second)
+	} else {
+		s.write(s.one(s.but(n)), 100<<20)
+	}
 	s.load.more(50)
 	n.signal(syscall.SIGCONT)
+}
+
+// largeRecord is the size of a record of write, in bytes.
+const largeRecord = 256 << 10
+
+// write has a client of a node write large records. They are of one row, so that the state of the
+// nodes does not grow.
+func (s *soak) write(n *clusterNode, bytes int) {
+	s.t.Helper()
+	c := &clusterClient{node: n}
+	defer c.close()
+	var row client.UpdateEnvelope
+	c.surely("a large row", func(ctx context.Context, conn *client.Conn) (err error) {
+		row.Envelope, err = conn.CreateEnvelope(ctx, client.CreateEnvelope{RawInput: strings.Repeat("x", largeRecord)})
+		return err
+	})
+	for ; bytes > 0; bytes -= largeRecord {
+		c.surely("a large record", func(ctx context.Context, conn *client.Conn) error {
+			_, err := conn.UpdateEnvelope(ctx, row.Envelope)
+			return err
+		})
+	}
 }
 
 // rollOver starts all nodes anew, the owner at last.

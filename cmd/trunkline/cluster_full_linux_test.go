@@ -105,8 +105,8 @@ func (s *soak) fill(room int64) {
 	s.ready(n)
 }
 
-// TestClusterFullDisk: an owner without room refuses changes with the answer of a single server, and
-// answers reads. Another one takes over when it is told to end, and it comes back with room.
+// TestClusterFullDisk: an owner without room refuses changes with the answer of a single server,
+// and answers reads. After SIGTERM another one takes over, and it comes back with room.
 func TestClusterFullDisk(t *testing.T) {
 	if !rounds.Long() {
 		t.Skip("one more cluster")

@@ -137,8 +137,8 @@ func (l *netLink) carry(ctx context.Context, to, from net.Conn) {
 	}
 }
 
-// netLinks is the network between the nodes of a rig. A node reaches another one at an address of the
-// links, and is seen there by its own one: the port is that at which it listens, and the host
+// netLinks is the network between the nodes of a rig. A node reaches another one at an address of
+// the links, and is seen there by its own one: the port is that at which it listens, and the host
 // another one of loopback. So servers that learn of each other from a third one find nothing that
 // they do not know, and no connection goes by another way.
 type netLinks struct {

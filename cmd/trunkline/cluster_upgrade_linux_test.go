@@ -7,9 +7,9 @@ import (
 	"trunkline/fuzz/rounds"
 )
 
-// TestClusterUpgrade: the nodes of a cluster are replaced by those of another version, one after the
-// other, the owner at last, while clients work. They lose connections, and nothing else. Between two
-// of them the cluster has both versions, and either may own the journal.
+// TestClusterUpgrade: the nodes of a cluster are replaced by those of another version, one after
+// the other, the owner at last, while clients work. They lose connections, and nothing else. In
+// between the cluster has both versions, and either may own the journal.
 func TestClusterUpgrade(t *testing.T) {
 	if !rounds.Long() {
 		t.Skip("builds the program twice")

@@ -171,10 +171,13 @@ func (e *external) check(ctx context.Context) error {
 }
 
 // awaitStreams returns once the servers have streams for the account. Those that have just started
-// have none before they have elected a leader, which is waited for until ctx ends.
+// have none before they have elected a leader, which is waited for until ctx ends: a question that
+// meets none of them is refused, or never answered.
 func (e *external) awaitStreams(ctx context.Context) error {
 	for {
-		_, err := e.js.AccountInfo(ctx)
+		attempt, cancel := context.WithTimeout(ctx, leaderWithin)
+		_, err := e.js.AccountInfo(attempt)
+		cancel()
 		var api *jetstream.APIError
 		leaderless := errors.As(err, &api) && api.ErrorCode == clusterNotAvailable || errors.Is(err, context.DeadlineExceeded)
 		if !leaderless {
@@ -188,8 +191,12 @@ func (e *external) awaitStreams(ctx context.Context) error {
 	}
 }
 
-// clusterNotAvailable is the code of servers that have no leader.
-const clusterNotAvailable = 10008
+const (
+	// clusterNotAvailable is the code of servers that have no leader.
+	clusterNotAvailable = 10008
+	// leaderWithin is how long one question for the leader waits for its answer.
+	leaderWithin = 2 * time.Second
+)
 
 // streamServers is what the servers with streams answered.
 type streamServers struct {

@@ -274,8 +274,8 @@ func TestHold(t *testing.T) {
 	f.Close()
 }
 
-// TestYield: a node that takes over accepts no more for others, and a client that waits there for an
-// owner gets one.
+// TestYield: a node that takes over accepts no more for others, and a client that waits there for
+// an owner gets one.
 func TestYield(t *testing.T) {
 	s, addr := start(t, config("n1"))
 	waits, owned := make(chan struct{}), make(chan struct{})
