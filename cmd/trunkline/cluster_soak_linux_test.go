@@ -22,6 +22,7 @@ import (
 type soakOptions struct {
 	rounds int
 	seed   uint64
+	fault  string
 }
 
 var soakAsked = soakFlags(flag.CommandLine)
@@ -30,6 +31,7 @@ func soakFlags(f *flag.FlagSet) *soakOptions {
 	o := new(soakOptions)
 	f.IntVar(&o.rounds, "rounds", 0, "rounds of TestClusterSoak; 0: what a test has time for")
 	f.Uint64Var(&o.seed, "seed", rand.Uint64(), "of the faults of TestClusterSoak; one is drawn unless it is given")
+	f.StringVar(&o.fault, "fault", "", "a part of the names of the faults of TestClusterSoak; empty is all of them")
 	return o
 }
 
@@ -221,9 +223,9 @@ func TestClusterSoak(t *testing.T) {
 // plan returns the faults of some rounds, all kinds before any a second time; of 0 rounds those of
 // the usual form.
 func (s *soak) plan(n int) (plan []soakFault) {
-	all := soakFaults()
-	if n == 0 {
-		return slices.DeleteFunc(all, func(f soakFault) bool { return !f.usual })
+	all := slices.DeleteFunc(soakFaults(), func(f soakFault) bool { return !strings.Contains(f.name, soakAsked.fault) || n == 0 && !f.usual })
+	if n == 0 || len(all) == 0 {
+		return all
 	}
 	for len(plan) < n {
 		s.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
