@@ -95,20 +95,21 @@ func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger, agai
 const watchEvery = 2 * time.Second
 
 // watchServer has the node start again where its server has stopped keeping the journal, as it does
-// for good on a disk without room: the node would go on without a copy of its own.
+// for good on a disk without room: the node would go on without a copy of its own. A connection that
+// breaks is there again at the second look.
 func (c *cluster) watchServer() {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	for {
+	for missed := false; ; {
 		select {
 		case <-c.closed.Done():
 			return
-		case <-tick.C:
+		case <-time.After(watchEvery):
 		}
-		if h := c.member.Health(c.closed); !h.Connected && c.closed.Err() == nil {
+		h := c.member.Health(c.closed)
+		if missed && !h.Connected && c.closed.Err() == nil {
 			c.lose(fmt.Errorf("the server of this node keeps no journal any more: %s", h.Problem))
 			return
 		}
+		missed = !h.Connected
 	}
 }
 
