@@ -145,18 +145,16 @@ func TestClusterLostAcks(t *testing.T) {
 		})
 	}
 	for range max(rounds.Few(1, 1), soakAsked.rounds/20) {
-		for _, breaks := range []bool{false, true} {
-			for _, past := range []int64{2, 20} { // answers that are lost: of some blocks, and of all until the owner gives up
-				load.more(30)
-				owner := r.owner(r.nodes...)
-				w := ways[owner]
-				w.breaks.Store(breaks)
-				before := w.lost.Load()
-				w.loses.Store(true)
-				r.until("answers are lost", func() bool { return w.lost.Load() >= before+past || past > 2 && owner.role() != "owner" })
-				w.loses.Store(false)
-				load.more(30)
-			}
+		for _, f := range []struct{ breaks, all bool }{{}, {breaks: true}, {all: true}} { // some answers, or all until the owner gives up
+			load.more(30)
+			owner := r.owner(r.nodes...)
+			w := ways[owner]
+			w.breaks.Store(f.breaks)
+			before := w.lost.Load()
+			w.loses.Store(true)
+			r.until("answers are lost", func() bool { return w.lost.Load() >= before+2 && !f.all || owner.role() != "owner" })
+			w.loses.Store(false)
+			load.more(30)
 		}
 	}
 	load.end()

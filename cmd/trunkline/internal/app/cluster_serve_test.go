@@ -106,6 +106,15 @@ func TestASilentOwnerIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// TestAnOwnerAsksPastItsLease, and for no longer than the stream remembers what it was sent.
+func TestAnOwnerAsksPastItsLease(t *testing.T) {
+	for term, want := range map[time.Duration]time.Duration{time.Second: 5 * time.Second, 12 * time.Second: time.Minute, time.Minute: time.Minute} {
+		if got := askWithin(term); got != want {
+			t.Errorf("lease %v: %v, want %v", term, got, want)
+		}
+	}
+}
+
 // TestANewOwnerHasNoLease before others know of it and of its term.
 func TestANewOwnerHasNoLease(t *testing.T) {
 	if c := new(cluster); !c.stale() {
