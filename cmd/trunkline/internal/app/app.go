@@ -125,12 +125,13 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 		go func() { s.report(s.admin.Serve()) }()
 	}
 	if err := s.recover(ctx); err != nil {
+		why := s.unrecoveredBy(err)
 		s.abort()
 		if err == ctx.Err() {
 			s.log.Info("stopped before the store was read")
 			return nil
 		}
-		return s.unrecoveredBy(err)
+		return why
 	}
 	if o.Recovered != nil {
 		o.Recovered()

@@ -95,8 +95,8 @@ func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger, agai
 const watchEvery = 2 * time.Second
 
 // watchServer has the node start again where its server has stopped keeping the journal, as it does
-// for good on a disk without room: the node would go on without a copy of its own. A connection that
-// breaks is there again at the second look.
+// for good on a disk without room: the node would go on without a copy of its own. A connection
+// that breaks is there again at the second look.
 func (c *cluster) watchServer() {
 	for missed := false; ; {
 		select {

@@ -111,14 +111,24 @@ func (o *Options) unopenedBy(err error) error {
 }
 
 // unrecoveredBy returns the error of a server whose recovery has failed with err: ErrOwnershipLost
-// where it may succeed in a new process, as another node has taken the log over, or what is next of
-// it is in a snapshot by now.
+// where it may succeed in a new process, as another node has taken the log over, what is next of it
+// is in a snapshot by now, or the stream has not answered. It comes before the cluster is left.
 func (s *server) unrecoveredBy(err error) error {
-	if s.options.cluster != nil && s.options.RecoverTo == 0 &&
-		(s.options.Again || errors.As(err, new(*unrecovered))) && !errors.Is(err, replicated.ErrBehind) && !errors.As(err, new(*journal.DamageError)) {
+	c := s.options.cluster
+	if c == nil || s.options.RecoverTo != 0 || stays(err) {
+		return err
+	}
+	joined := c.shared.Load() != nil && c.closed.Err() == nil // and no other part has failed
+	if joined || s.options.Again || errors.As(err, new(*unrecovered)) {
 		return fmt.Errorf("%w: %w", ErrOwnershipLost, err)
 	}
 	return err
+}
+
+// stays reports whether a new process would find the same.
+func stays(err error) bool {
+	return errors.Is(err, replicated.ErrBehind) || errors.As(err, new(*journal.DamageError)) ||
+		errors.As(err, new(*journal.ErrModeMismatch)) || errors.As(err, new(*journal.LayoutError))
 }
 
 // abandon ends a server that does not own its journal any more. Nothing is answered.

@@ -140,6 +140,18 @@ func TestARecoveryThatMayFollowAnew(t *testing.T) {
 	s := &server{options: Options{cluster: &cluster{}}}
 	again := func(err error) bool { return errors.Is(s.unrecoveredBy(err), ErrOwnershipLost) }
 	of := func(err error) error { return fmt.Errorf("cannot recover: %w", &unrecovered{err: err}) }
+	if late := context.DeadlineExceeded; again(late) {
+		t.Error("a node that has not joined in time does not end")
+	}
+	c := s.options.cluster
+	c.closed, c.close = context.WithCancel(t.Context())
+	c.shared.Store(new(sharedStore))
+	if late := context.DeadlineExceeded; !again(late) {
+		t.Error("a stream that does not answer ends a node")
+	}
+	if c.close(); again(errors.New("cannot listen")) {
+		t.Error("a node goes on without one of its parts")
+	}
 	_, newer := owner.Decode([]byte{2}) // of a later version, which this node becomes, too
 	for _, err := range []error{replicated.ErrNotOwner, replicated.ErrRebuild, errors.New("cannot read snapshot"), newer} {
 		if !again(of(err)) {
@@ -149,7 +161,7 @@ func TestARecoveryThatMayFollowAnew(t *testing.T) {
 	if !again(fmt.Errorf("%w: its server has stopped", ErrOwnershipLost)) {
 		t.Error("a node without a server ends")
 	}
-	if again(of(&journal.DamageError{})) || again(errors.New("cannot open store.dir")) {
+	if again(of(&journal.DamageError{})) || again(&journal.ErrModeMismatch{}) || again(&journal.LayoutError{}) {
 		t.Error("what a new process finds too is tried again")
 	}
 	s.options.Again = true

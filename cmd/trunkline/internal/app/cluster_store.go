@@ -133,10 +133,10 @@ func (c *cluster) openLog(ctx context.Context) (log *natslog.Log, err error) {
 // for again within the lease.
 func answerWithin(term time.Duration) time.Duration { return max(term/2, 100*time.Millisecond) }
 
-// askWithin is for how long an owner asks again for an answer of the stream. That is longer than its
-// lease: while the servers elect a leader nothing is answered, no other node can take over, and an
-// owner that started again would take its server away from them. What it reads it shows within its
-// lease alone, and where another node has taken over the next answer is a refusal.
+// askWithin is for how long an owner asks again for an answer of the stream. That is longer than
+// its lease: while the servers elect a leader nothing is answered, no other node can take over, and
+// an owner that started again would take its server away from them. What it reads it shows within
+// its lease alone, and where another node has taken over the next answer is a refusal.
 func askWithin(term time.Duration) time.Duration { return min(askTerms*term, maxAsking) }
 
 const (
