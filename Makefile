@@ -192,9 +192,16 @@ bench-toolhost: build ## the tool server beside bare echo servers, kept workers 
 	$(call measure,tools -server bin/trunkline)
 
 .PHONY: soak
-soak: build ## long mixed load with checks of memory and goroutines
+soak: build ## long mixed load with checks of memory and goroutines, then 200 faults of a cluster
 	$(call measure,soak -server bin/trunkline)
 	TRUNKLINE_THREADS_MESSAGES=10000000 $(GO) test -run '^TestMemoryOfHistory$$' -v -timeout 60m ./engine/threads
+	@$(MAKE) --no-print-directory soak-cluster ARGS=
+
+FAULTS ?= 200
+
+.PHONY: soak-cluster
+soak-cluster: ## FAULTS (200) random faults of a cluster under load, one after the other; ARGS="-seed N" for those of another run
+	TRUNKLINE_TEST_LONG=$(LONG) $(GO) test -count=1 -v -run '^TestCluster(Soak|LostAcks|Upgrade)$$' -timeout 0 ./cmd/trunkline -args -rounds $(FAULTS) $(ARGS)
 
 .PHONY: hostile
 hostile: build ## bad frames, slow readers and floods against bin/trunkline

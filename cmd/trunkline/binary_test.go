@@ -22,17 +22,8 @@ func TestTheBinaryUnderItsOtherNames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
-	dir := t.TempDir()
-	program := filepath.Join(dir, "trunkline")
-	flags := "-s -w -X main.version=v7"
-	if ownEntry {
-		flags += " -E main.entry"
-	}
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", program, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build: %v\n%s", err, out)
-	}
+	program := buildProgram(t, "v7")
+	dir := filepath.Dir(program)
 	f := func(name string, code int, stdin, want string, args ...string) {
 		t.Helper()
 		link := filepath.Join(dir, name)
@@ -71,6 +62,22 @@ func TestTheBinaryUnderItsOtherNames(t *testing.T) {
 			closed(`exec "$0" `+args+` 1<>/dev/null`, 0)
 		}
 	}
+}
+
+// buildProgram builds the program as it is shipped, and returns where it is until the test ends.
+func buildProgram(t *testing.T, version string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "trunkline")
+	flags := "-s -w -X main.version=" + version
+	if ownEntry {
+		flags += " -E main.entry"
+	}
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build: %v\n%s", err, out)
+	}
+	return program
 }
 
 // checkWorkers starts the program as workers and policies are started.

@@ -107,8 +107,7 @@ func (b *usageBook) check(n *clusterNode) map[string]int64 {
 	return got
 }
 
-// checkAll compares the book with every node, and the state of an owner with that of the one that
-// takes over.
+// checkAll compares the book with every node, and the states of two owners.
 func (b *usageBook) checkAll(r *clusterRig) {
 	r.t.Helper()
 	r.ready(r.nodes...)
@@ -118,6 +117,13 @@ func (b *usageBook) checkAll(r *clusterRig) {
 			r.t.Errorf("node %s answers %v, node %s %v", n.id, got, r.nodes[0].id, first)
 		}
 	}
+	r.sameState()
+}
+
+// sameState compares the state of the owner with that of the one that takes over. No client is at
+// work.
+func (r *clusterRig) sameState() {
+	r.t.Helper()
 	before, owner := r.digest(r.nodes...), r.owner(r.nodes...)
 	owner.kill()
 	left := r.but(owner)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"trunkline/codec/wire"
 	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ipc/client"
 )
@@ -43,17 +45,15 @@ type counterHistory struct {
 	ops   map[string][]porcupine.Operation
 }
 
-// newCounterHistory makes processes.
+// newCounterHistory makes processes, whose counters are 0.
 func newCounterHistory(r *clusterRig, pids ...string) *counterHistory {
 	r.t.Helper()
 	h := &counterHistory{rig: r, pids: pids, began: time.Now(), ops: make(map[string][]porcupine.Operation)}
-	first := &clusterClient{node: r.nodes[0]}
-	defer first.close()
-	for _, pid := range pids {
-		first.surely("a process", func(ctx context.Context, conn *client.Conn) error {
-			_, err := conn.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: pid})
-			return err
-		})
+	book := &usageBook{procs: make(map[string]*usageRow)}
+	for i, pid := range pids {
+		c := &clusterClient{node: r.nodes[i%len(r.nodes)]}
+		r.until("a process", func() bool { return book.create(c, pid) })
+		c.close()
 	}
 	return h
 }
@@ -63,35 +63,11 @@ func (h *counterHistory) load(perNode int) *clusterLoad {
 	turns := make([]int, perNode*len(h.rig.nodes))
 	return newClusterLoad(h.rig, perNode, func(c *clusterClient, w int) int {
 		turns[w]++
-		in := counterCall{pid: h.pids[(turns[w]/2+w)%len(h.pids)], add: turns[w]%2 == 0}
-		if h.call(c, w, in) {
+		if h.call(c, w, counterCall{pid: h.pids[(turns[w]/2+w)%len(h.pids)], add: turns[w]%2 == 0}) {
 			return 1
 		}
 		return 0
 	})
-}
-
-// check looks for an order that explains what the clients have seen.
-func (h *counterHistory) check() {
-	t := h.rig.t
-	t.Helper()
-	for pid, ops := range h.ops {
-		unknown := 0
-		for _, op := range ops {
-			if op.Output == nil {
-				unknown++
-			}
-		}
-		at := fmt.Sprintf("%d operations of %s, %d of them with an unknown outcome", len(ops), pid, unknown)
-		switch porcupine.CheckOperationsTimeout(counterModel, ops, time.Minute) {
-		case porcupine.Illegal:
-			t.Errorf("no order explains the %s: %v", at, ops)
-		case porcupine.Unknown:
-			t.Logf("not decided: %s", at)
-		default:
-			t.Log(at)
-		}
-	}
 }
 
 // call makes an operation, and notes it.
@@ -108,9 +84,15 @@ func (h *counterHistory) call(c *clusterClient, worker int, in counterCall) bool
 		after = p.Usage.LLMCalls
 		return err
 	})
+	var said *client.Error
 	switch {
 	case err == nil:
 		op.Output, op.Return = after, int64(time.Since(h.began))
+	case errors.As(err, &said):
+		if said.Code != wire.ResourceExhausted && said.Code != wire.Unavailable {
+			h.rig.t.Errorf("%s at node %s: %v", in.pid, c.node.id, err)
+		}
+		return false // a request that is refused has no effect
 	case sent && in.add:
 		op.Return = math.MaxInt64 // it may take effect at any time from now on
 	default:
@@ -120,6 +102,44 @@ func (h *counterHistory) call(c *clusterClient, worker int, in counterCall) bool
 	defer h.mu.Unlock()
 	h.ops[in.pid] = append(h.ops[in.pid], op)
 	return err == nil
+}
+
+// lastReader is the first number of those who read at last: no client of a load has it.
+const lastReader = 1000
+
+// last reads all counters at all nodes, where no client is at work, and returns them.
+func (h *counterHistory) last() map[string]int64 {
+	h.rig.t.Helper()
+	all := make(map[string]int64)
+	for i, n := range h.rig.nodes {
+		c := &clusterClient{node: n}
+		for _, pid := range h.pids {
+			h.rig.until("a counter at node "+n.id, func() bool { return h.call(c, lastReader+i, counterCall{pid: pid}) })
+			all[pid] = h.ops[pid][len(h.ops[pid])-1].Output.(int64)
+		}
+		c.close()
+	}
+	return all
+}
+
+// check fails the test where no order of the operations explains what clients have seen.
+func (h *counterHistory) check() {
+	h.rig.t.Helper()
+	for pid, ops := range h.ops {
+		unknown := 0
+		for _, op := range ops {
+			if op.Output == nil {
+				unknown++
+			}
+		}
+		at := fmt.Sprintf("%d operations of %s, %d of them with an unknown outcome", len(ops), pid, unknown)
+		switch porcupine.CheckOperationsTimeout(counterModel, ops, time.Minute) {
+		case porcupine.Illegal:
+			h.rig.t.Errorf("no order explains the %s: %v", at, ops)
+		case porcupine.Unknown:
+			h.rig.t.Logf("not decided: %s", at)
+		}
+	}
 }
 
 // TestClusterLinearizable: while one owner is killed and another one is stopped for longer than its
@@ -146,5 +166,6 @@ func TestClusterLinearizable(t *testing.T) {
 		load.more(60)
 	}
 	load.end()
+	t.Logf("the counters: %v", h.last())
 	h.check()
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -33,10 +35,11 @@ const (
 	clusterTail = 6 << 10
 )
 
-// clusterRig is three nodes, each a process.
+// clusterRig is nodes, each a process.
 type clusterRig struct {
 	t     *testing.T
 	nodes []*clusterNode
+	links *netLinks // nil: the nodes reach each other directly
 	web   http.Client
 	set   []string // settings of all nodes
 }
@@ -47,25 +50,59 @@ type clusterNode struct {
 	id, dir             string
 	kernel, admin, peer string
 	listen              string
-	routes              string
+	settings            []string // key=value
+	binary              string   // "": that of the test
 	out                 *lines
 	cmd                 *exec.Cmd
+	pid                 atomic.Int64
 	ended               chan struct{}
 }
 
-// newClusterRig starts a cluster with settings of its own, and waits until each node serves.
-func newClusterRig(t *testing.T, set ...string) *clusterRig {
+// newClusterRig starts a cluster of three and waits until each node serves. settings are further
+// ones of all nodes.
+func newClusterRig(t *testing.T, settings ...string) *clusterRig {
+	t.Helper()
+	r := makeClusterRig(t, 3, settings)
+	r.startAll(func(n *clusterNode) (peerAddr string, routes []string) {
+		for _, other := range r.nodes {
+			routes = append(routes, other.id+"="+other.listen)
+		}
+		return n.peer, routes
+	})
+	return r
+}
+
+// startLinked starts the nodes of a rig, whose bytes to each other pass links.
+func (r *clusterRig) startLinked() {
+	r.t.Helper()
+	r.links = newLinks(r)
+	listens, peers := make(map[*clusterNode]string), make(map[*clusterNode]string)
+	for _, n := range r.nodes {
+		listens[n], peers[n] = r.links.open(n, n.listen), r.links.open(n, n.peer)
+	}
+	r.startAll(func(n *clusterNode) (peerAddr string, routes []string) {
+		for _, other := range r.nodes {
+			at := listens[other]
+			if other == n {
+				at = n.listen
+			}
+			routes = append(routes, other.id+"="+at)
+		}
+		return peers[n], routes
+	})
+}
+
+// makeClusterRig returns a rig whose nodes have not started, and that ends with the test.
+func makeClusterRig(t *testing.T, nodes int, settings []string) *clusterRig {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("three processes elect, die and recover")
+		t.Skip("processes elect, die and recover")
 	}
-	r := &clusterRig{t: t, web: http.Client{Timeout: answerPatience}, set: set}
-	free := reservePorts(t, 12)
-	var routes []string
-	for i, id := range []string{"n1", "n2", "n3"} {
-		p := free[4*i:]
-		r.nodes = append(r.nodes, &clusterNode{rig: r, id: id, dir: t.TempDir(), kernel: p[0], admin: p[1], peer: p[2], listen: p[3], out: newLines()})
-		routes = append(routes, id+"="+p[3])
+	r := &clusterRig{t: t, web: http.Client{Timeout: answerPatience}}
+	for i := range nodes {
+		p, id := reservePorts(t, 4), fmt.Sprint("n", i+1)
+		r.nodes = append(r.nodes, &clusterNode{rig: r, id: id, dir: t.TempDir(), kernel: p[0], admin: p[1], peer: p[2], listen: p[3], out: newLines(),
+			settings: append([]string{"cluster.name=demo", "cluster.node=" + id, "cluster.peer_addr=" + p[2], "cluster.lease_ms=1000"}, settings...)})
 	}
 	t.Cleanup(func() {
 		for _, n := range r.nodes {
@@ -76,12 +113,20 @@ func newClusterRig(t *testing.T, set ...string) *clusterRig {
 		}
 		r.web.CloseIdleConnections()
 	})
+	return r
+}
+
+// startAll starts nodes with servers of their own. at returns where the others reach what a node
+// takes from them, and the list of routes that it has.
+func (r *clusterRig) startAll(at func(n *clusterNode) (peerAddr string, routes []string)) {
+	r.t.Helper()
 	for _, n := range r.nodes {
-		n.routes = strings.Join(routes, ",")
+		peerAddr, routes := at(n)
+		n.settings = append(n.settings, "cluster.mode=embedded", "cluster.listen_addr="+n.listen, "cluster.advertise_addr="+peerAddr,
+			"cluster.routes="+strings.Join(routes, ","), "cluster.election_timeout_ms=500")
 		n.start()
 	}
 	r.ready(r.nodes...)
-	return r
 }
 
 // reservePorts returns addresses of loopback for servers that ask for just these, until the test
@@ -109,14 +154,24 @@ func reservePorts(t *testing.T, count int) (addrs []string) {
 // start starts the process of a node, which the system ends with this one.
 func (n *clusterNode) start() {
 	n.rig.t.Helper()
-	n.cmd = program("serve", "--listen", n.kernel, "--http-listen=", "--admin-listen", n.admin, "--log-format=text", "--set", "store.dir="+n.dir,
-		"--set", "cluster.mode=embedded", "--set", "cluster.name=demo", "--set", "cluster.node="+n.id, "--set", "cluster.listen_addr="+n.listen,
-		"--set", "cluster.peer_addr="+n.peer, "--set", "cluster.routes="+n.routes, "--set", "cluster.election_timeout_ms=500", "--set", "cluster.lease_ms=1000")
-	for _, set := range n.rig.set {
-		n.cmd.Args = append(n.cmd.Args, "--set", set)
+	n.cmd = program("serve", "--listen", n.kernel, "--http-listen=", "--admin-listen", n.admin, "--log-format=text", "--set", "store.dir="+n.dir)
+	for _, kv := range n.settings {
+		n.cmd.Args = append(n.cmd.Args, "--set", kv)
 	}
+	n.cmd.Path = cmp.Or(n.binary, n.cmd.Path)
 	n.cmd.Stdout, n.cmd.Stderr = n.out, n.out
 	n.ended = startTied(n.rig.t, n.cmd)
+	n.pid.Store(int64(n.cmd.Process.Pid))
+}
+
+// runs reports whether the process of a node has not ended.
+func (n *clusterNode) runs() bool {
+	select {
+	case <-n.ended:
+		return false
+	default:
+		return true
+	}
 }
 
 // startTied starts a process that the system ends with this one. What it returns is closed when the
@@ -180,12 +235,22 @@ func (n *clusterNode) pause() {
 
 // get asks the admin endpoint of a node.
 func (n *clusterNode) get(path string, into any) int {
+	var body bytes.Buffer
+	code := n.read(path, &body)
+	if into != nil && json.Unmarshal(body.Bytes(), into) != nil {
+		return 0
+	}
+	return code
+}
+
+// read is get for a body in any form.
+func (n *clusterNode) read(path string, into io.Writer) int {
 	resp, err := n.rig.web.Get("http://" + n.admin + path)
 	if err != nil {
 		return 0
 	}
 	defer resp.Body.Close()
-	if into != nil && json.NewDecoder(resp.Body).Decode(into) != nil {
+	if _, err := io.Copy(into, resp.Body); err != nil {
 		return 0
 	}
 	return resp.StatusCode

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -56,7 +57,8 @@ type external struct {
 var errUnseen = errors.New("whether they sync each write is visible to their system account alone, for which there are no credentials")
 
 // Connect connects to servers of an operator, and refuses those that the journal cannot stand on:
-// too old, without streams, with too small messages, or without a sync of each write.
+// too old, without streams, with too small messages, or without a sync of each write. While they
+// have no leader it waits, until ctx ends.
 func Connect(ctx context.Context, cfg Servers) (*Node, error) {
 	n, err := connect(ctx, cfg)
 	if err != nil {
@@ -150,7 +152,7 @@ func (e *external) check(ctx context.Context) error {
 	if n := conn.MaxPayload(); n < minPayload {
 		return fmt.Errorf("the largest message of the server at %s has %d bytes, at least %d are needed (max_payload)", conn.ConnectedUrlRedacted(), n, minPayload)
 	}
-	if _, err := e.js.AccountInfo(ctx); err != nil {
+	if err := e.awaitStreams(ctx); err != nil {
 		return fmt.Errorf("they have no streams for this account: %w", err)
 	}
 	if e.cfg.System == "" {
@@ -167,6 +169,34 @@ func (e *external) check(ctx context.Context) error {
 	}
 	return e.accept(s)
 }
+
+// awaitStreams returns once the servers have streams for the account. Those that have just started
+// have none before they have elected a leader, which is waited for until ctx ends: a question that
+// meets none of them is refused, or never answered.
+func (e *external) awaitStreams(ctx context.Context) error {
+	for {
+		attempt, cancel := context.WithTimeout(ctx, leaderWithin)
+		_, err := e.js.AccountInfo(attempt)
+		cancel()
+		var api *jetstream.APIError
+		leaderless := errors.As(err, &api) && api.ErrorCode == clusterNotAvailable || errors.Is(err, context.DeadlineExceeded)
+		if !leaderless {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pollWhileJoins):
+		}
+	}
+}
+
+const (
+	// clusterNotAvailable is the code of servers that have no leader.
+	clusterNotAvailable = 10008
+	// leaderWithin is how long one question for the leader waits for its answer.
+	leaderWithin = 2 * time.Second
+)
 
 // streamServers is what the servers with streams answered.
 type streamServers struct {

@@ -234,6 +234,32 @@ func TestServersThatAreNotFit(t *testing.T) {
 	f("a password is not sent", 1, nil, func(c *Servers) { c.URLs = append(c.URLs, "nats://db.example:4222") })
 }
 
+// TestServersWithoutALeader are waited for: they have started together with the nodes, or lost one.
+func TestServersWithoutALeader(t *testing.T) {
+	t.Parallel()
+	f := operate(t, 3, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	n, err := Connect(ctx, f.config(new(logged)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	for _, s := range f.servers[1:] {
+		s.Shutdown()
+	}
+	until(t, "no leader", func() (bool, bool) { return true, !f.servers[0].JetStreamIsLeader() })
+	c := f.config(new(logged))
+	c.URLs = f.urls[:1]
+	ctx, end := context.WithTimeout(t.Context(), time.Second)
+	defer end()
+	if n, err = Connect(ctx, c); err == nil || !strings.Contains(err.Error(), "they have no streams") {
+		t.Error("servers without a leader are taken: ", err)
+	}
+}
+
 // TestServersThatAreTooFew: more may come, until the wait is over.
 func TestServersThatAreTooFew(t *testing.T) {
 	t.Parallel()

@@ -65,7 +65,10 @@ func (b *Beat) texts(flags byte) []*string {
 
 // Decode accepts exactly what Encode makes.
 func Decode(rec []byte) (b Beat, err error) {
-	if len(rec) < beatHeader || rec[0] != beatVersion || rec[1] > released|handed {
+	if len(rec) > 0 && rec[0] != beatVersion {
+		return Beat{}, fmt.Errorf("%w: it has version %d, this program reads %d", errBeat, rec[0], beatVersion)
+	}
+	if len(rec) < beatHeader || rec[1] > released|handed {
 		return Beat{}, errBeat
 	}
 	b.Released = rec[1]&released != 0

@@ -34,6 +34,15 @@ func TestBeatLimits(t *testing.T) {
 	}
 }
 
+// TestNewerBeat: a record of a later version is refused, whatever follows in it, and named.
+func TestNewerBeat(t *testing.T) {
+	for _, rec := range []string{"\x02", "\x02\x00\x00\x00\x03\xe8\x02n1\x00"} {
+		if b, err := Decode([]byte(rec)); !errors.Is(err, errBeat) || !strings.Contains(err.Error(), "version 2") {
+			t.Errorf("%q is %+v, %v", rec, b, err)
+		}
+	}
+}
+
 func TestNow(t *testing.T) {
 	a := Now()
 	if b := Now(); a <= 0 || b < a {

@@ -64,6 +64,8 @@ type Forwarder struct {
 	cfg   ForwardConfig
 	ctx   context.Context
 	stop  context.CancelFunc
+	takes context.Context // ends with ctx or earlier: no further client is accepted
+	yield context.CancelFunc
 	slots chan struct{} // one is taken before each Accept
 	open  atomic.Int64
 	wg    sync.WaitGroup
@@ -77,8 +79,10 @@ func NewForwarder(cfg ForwardConfig) *Forwarder {
 	if cfg.Hold == 0 {
 		cfg.Hold = defaultHold
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	return &Forwarder{cfg: cfg, ctx: ctx, stop: stop, slots: make(chan struct{}, cfg.Max)}
+	f := &Forwarder{cfg: cfg, slots: make(chan struct{}, cfg.Max)}
+	f.ctx, f.stop = context.WithCancel(context.Background())
+	f.takes, f.yield = context.WithCancel(f.ctx)
+	return f
 }
 
 // Listener is what clients of a node connect to. The listeners of package net have its methods.
@@ -87,11 +91,11 @@ type Listener interface {
 	SetDeadline(t time.Time) error
 }
 
-// Serve accepts clients of a service until Close, and returns nil then. ln stays open: the node may
-// become the owner, and serve it.
+// Serve accepts clients of a service until Yield or Close, and returns nil then. ln stays open: the
+// node may become the owner, and serve it.
 func (f *Forwarder) Serve(ln Listener, service string) error {
 	interrupted := make(chan struct{})
-	interrupt := context.AfterFunc(f.ctx, func() {
+	interrupt := context.AfterFunc(f.takes, func() {
 		_ = ln.SetDeadline(time.Unix(1, 0))
 		close(interrupted)
 	})
@@ -104,21 +108,21 @@ func (f *Forwarder) Serve(ln Listener, service string) error {
 	for {
 		select {
 		case f.slots <- struct{}{}:
-		case <-f.ctx.Done():
+		case <-f.takes.Done():
 			return nil
 		}
 		nc, err := ln.Accept()
 		if err != nil {
 			<-f.slots
 			switch {
-			case f.ctx.Err() != nil:
+			case f.takes.Err() != nil:
 				return nil
 			case errors.Is(err, net.ErrClosed):
 				return fmt.Errorf("cannot accept clients: %w", err)
 			}
 			select {
 			case <-time.After(acceptPause):
-			case <-f.ctx.Done():
+			case <-f.takes.Done():
 			}
 			continue
 		}
@@ -133,6 +137,10 @@ func (f *Forwarder) Serve(ln Listener, service string) error {
 
 // Open returns how many clients are forwarded, or wait for an owner.
 func (f *Forwarder) Open() int { return int(f.open.Load()) }
+
+// Yield ends every Serve, as this node becomes the owner. Clients that wait for an owner stay, and
+// are forwarded to it.
+func (f *Forwarder) Yield() { f.yield() }
 
 // Close ends every Serve and every connection, and waits for the connections.
 func (f *Forwarder) Close() {

@@ -181,10 +181,11 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// TestAnotherProtocol gets a close and no answer.
+// TestAnotherProtocol gets a close and no answer, and so does another version of this one.
 func TestAnotherProtocol(t *testing.T) {
 	_, addr := start(t, config("n1"))
-	for _, text := range []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n" + strings.Repeat("x", 64), magic + "\x01\xff\xff", magic + "\x03\x00\x00"} {
+	newer := magic + "\x03\x00\x04\x00\x00\x00\x00"
+	for _, text := range []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n" + strings.Repeat("x", 64), magic + "\x01\xff\xff", magic + "\x03\x00\x00", newer} {
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Fatal(err)
@@ -299,6 +300,46 @@ func TestHold(t *testing.T) {
 	}
 	_ = c.Close()
 	f.Close()
+}
+
+// TestYield: a node that takes over accepts no more for others, and a client that waits there for
+// an owner gets one.
+func TestYield(t *testing.T) {
+	s, addr := start(t, config("n1"))
+	waits, owned := make(chan struct{}), make(chan struct{})
+	cfg := config("n1")
+	f := NewForwarder(ForwardConfig{
+		Name:  func(net.Conn) string { return "client" },
+		Allow: func(net.Conn) error { return nil },
+		Owner: func(ctx context.Context, service, client string) (net.Conn, context.Context, error) {
+			close(waits)
+			<-owned
+			c, err := Dial(ctx, addr, &cfg, service, 0, client)
+			return c, context.Background(), err
+		},
+	})
+	defer f.Close()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- f.Serve(ln.(Listener), "kernel") }()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-waits
+	f.Yield()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	echo(t, s.Service("kernel", 0))
+	close(owned)
+	if got := ask(t, c, "hello"); got != "client|hello" {
+		t.Errorf("answer %q", got)
+	}
 }
 
 // TestTLS needs certificates of one authority on both sides.

@@ -80,6 +80,9 @@ func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *
 			c.lose(err)
 		}
 	})
+	if l.Mode == config.ClusterEmbedded {
+		c.serving.Go(c.watchServer)
+	}
 	return c, nil
 }
 
@@ -97,6 +100,8 @@ func (c *cluster) join(ctx context.Context, cfg *config.Config) error {
 	if c.cfg.Mode == config.ClusterNATS {
 		servers, err := cfg.ClusterServers(c.log)
 		if err == nil {
+			ctx, cancel := context.WithTimeout(ctx, c.cfg.JoinTimeout)
+			defer cancel()
 			c.member, err = node.Connect(ctx, servers)
 		}
 		return err
@@ -146,7 +151,7 @@ func (c *cluster) able() bool {
 }
 
 // reach connects to the owner of a partition in the name of a client. known is the view that leads
-// there.
+// there. An owner that does not answer is waited for until it is replaced.
 func (c *cluster) reach(ctx context.Context, known *owner.View, service string, partition int, client string) (net.Conn, context.Context, error) {
 	for {
 		b, owns, err := known.Await(ctx)
@@ -183,12 +188,20 @@ func (c *cluster) lose(err error) {
 	}
 }
 
-// lives has the node end if its server has stopped, which only a new process starts.
-func (c *cluster) lives() {
-	ctx, cancel := context.WithTimeout(c.closed, c.term)
-	defer cancel()
-	if h := c.member.Health(ctx); c.cfg.Mode == config.ClusterEmbedded && !h.Connected {
-		c.lose(fmt.Errorf("the server of this node has stopped: %s", h.Problem))
+// watchEvery is how often a node looks whether its server still keeps the journal.
+const watchEvery = 2 * time.Second
+
+// watchServer has the node end where its server has stopped keeping the journal, as it does for
+// good on a disk without room: only a new process starts it, and the node would go on without a
+// copy of its own. A connection that breaks is there again at the second look.
+func (c *cluster) watchServer() {
+	for missed := false; pause(c.closed, watchEvery); {
+		h := c.member.Health(c.closed)
+		if missed && !h.Connected && c.closed.Err() == nil {
+			c.lose(fmt.Errorf("the server of this node keeps no journal any more: %s", h.Problem))
+			return
+		}
+		missed = !h.Connected
 	}
 }
 

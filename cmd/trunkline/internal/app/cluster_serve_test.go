@@ -1,8 +1,11 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"testing"
 	"time"
@@ -13,6 +16,67 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
 )
+
+// TestASilentOwnerIsNotWaitedFor any longer than it is one: a client that is about to be forwarded
+// to a node that does not answer goes to the next owner.
+func TestASilentOwnerIsNotWaitedFor(t *testing.T) {
+	listen := func() net.Listener {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = ln.Close() })
+		return ln
+	}
+	view := owner.NewView(0)
+	c := &cluster{
+		term: 10 * time.Millisecond, log: slog.New(slog.DiscardHandler),
+		dial: peer.Config{Cluster: "c", Node: "n3", Logger: slog.New(slog.DiscardHandler)},
+	}
+	silent, next := listen(), listen()
+	peers, err := peer.NewServer(next, c.dial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- peers.Serve() }()
+	service := peers.Service("kernel", 0)
+	go func() {
+		if taken, err := service.Accept(); err == nil {
+			_ = taken.Close()
+		}
+	}()
+	view.Saw(owner.Beat{Node: "n1", Addr: silent.Addr().String()})
+	go func() {
+		asked, err := silent.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = asked.Read(make([]byte, 1))
+		view.Saw(owner.Beat{Node: "n2", Addr: next.Addr().String()})
+		_, _ = io.Copy(io.Discard, asked)
+		_ = asked.Close()
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // shorter than a handshake may take
+	defer cancel()
+	conn, _, err := c.reach(ctx, view, "kernel", 0, "client")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	if err := errors.Join(peers.Close(), <-served); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnOwnerAsksPastItsLease, and for no longer than the stream remembers what it was sent.
+func TestAnOwnerAsksPastItsLease(t *testing.T) {
+	for term, want := range map[time.Duration]time.Duration{time.Second: 5 * time.Second, 12 * time.Second: time.Minute, time.Minute: time.Minute} {
+		if got := askWithin(term); got != want {
+			t.Errorf("lease %v: %v, want %v", term, got, want)
+		}
+	}
+}
 
 // TestANewOwnerHasNoLease before others know of it and of its term.
 func TestANewOwnerHasNoLease(t *testing.T) {

@@ -105,7 +105,7 @@ func (l *lease) openShared(ctx context.Context, ec embedded.Config) (*sharedStor
 	s := &sharedStore{lease: l, log: log, disk: disk}
 	err = attempts(ctx, func(ctx context.Context) (err error) {
 		s.Store, err = replicated.Open(ctx, replicated.Config{
-			Stream: log, Chunks: log, Local: disk, Lease: c.term,
+			Stream: log, Chunks: log, Local: disk, Lease: askWithin(c.term),
 			Elapsed: func() time.Duration { return time.Duration(owner.Now()) }, Logger: c.log,
 		})
 		return err
@@ -151,6 +151,17 @@ func (c *cluster) openLog(ctx context.Context, partition int) (log *natslog.Log,
 // answerWithin is how long the stream may take to answer, so that an answer that is late is asked
 // for again within the lease.
 func answerWithin(term time.Duration) time.Duration { return max(term/2, 100*time.Millisecond) }
+
+// askWithin is for how long an owner asks again for an answer of the stream. That is longer than
+// its lease: while the servers elect a leader nothing is answered, no other node can take over, and
+// an owner that started again would take its server away from them. What it reads it shows within
+// its lease alone, and where another node has taken over the next answer is a refusal.
+func askWithin(term time.Duration) time.Duration { return min(askTerms*term, maxAsking) }
+
+const (
+	askTerms  = 5
+	maxAsking = time.Minute // as the stream remembers
+)
 
 // Follow implements journal.Shared.
 func (s *sharedStore) Follow(from journal.Index, f func(first journal.Index, block []byte) error) error {

@@ -197,6 +197,9 @@ func (l *lease) close() {
 	}
 	l.interrupt()
 	l.stopBeat()
+	if f := l.forwards.Load(); f != nil {
+		f.Close()
+	}
 	l.local.Close()
 	l.owns.Store(false)
 	l.view.Forget()

@@ -83,7 +83,6 @@ func (p *partition) live(ctx context.Context, c *replica) bool {
 	case err := <-c.lease.lost:
 		s.log.Error("another node may own the journal: nothing more is answered", "partition", p.number, "error", err)
 		c.cut()
-		s.options.cluster.lives()
 	case h := <-p.orders:
 		c.lease.next = h.to
 		err := c.shutdown(handOverGrace, handOverGrace)
@@ -111,7 +110,7 @@ func followsAnew(err error, keeps, again bool) bool {
 }
 
 // standBy has clients of a replica forwarded to the owner of its partition until what it returns is
-// called.
+// called. Those that wait for an owner then are forwarded to this node, should it be the next one.
 func (s *server) standBy(c *replica) (stop func()) {
 	f := c.lease.newForwarder()
 	var serving sync.WaitGroup
@@ -125,7 +124,7 @@ func (s *server) standBy(c *replica) (stop func()) {
 		}
 	}
 	return func() {
-		f.Close()
+		f.Yield()
 		serving.Wait()
 	}
 }

@@ -124,6 +124,17 @@ func (c *Cluster) Lead(nc *nats.Conn, stream string, node int) {
 	})
 }
 
+// Addr returns the host:port at which a server takes clients until it is stopped.
+func (c *Cluster) Addr(node int) string {
+	c.t.Helper()
+	var addr net.Addr
+	c.Await("a server that listens", func() bool {
+		addr = c.servers[node].Addr()
+		return addr != nil
+	})
+	return addr.String()
+}
+
 // Connect returns a connection to a server, which the caller closes.
 func (c *Cluster) Connect(node int) *nats.Conn {
 	c.t.Helper()

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"trunkline/codec/wire"
+	"trunkline/fuzz/rounds"
+	"trunkline/handlers/ipc/client"
+)
+
+// smallDisk is a file system in memory whose size changes.
+type smallDisk struct {
+	t   *testing.T
+	dir string
+}
+
+// Room on a small disk, in bytes.
+const (
+	// muchRoom is what a node has that has enough.
+	muchRoom = 4 << 30
+	// lowRoom is less than what a store is to have left.
+	lowRoom = 300 << 20
+	// noRoom is gone after some records.
+	noRoom = 16 << 10
+)
+
+// newSmallDisk mounts one with much room until the test ends, and returns nil where that is not
+// permitted.
+func newSmallDisk(t *testing.T) *smallDisk {
+	t.Helper()
+	d := &smallDisk{t: t, dir: t.TempDir()}
+	if err := syscall.Mount("none", d.dir, "tmpfs", 0, fmt.Sprint("size=", muchRoom)); err != nil {
+		t.Log("a small disk cannot be mounted here: ", err)
+		return nil
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(d.dir, syscall.MNT_DETACH) })
+	return d
+}
+
+// leave changes the size so that some room is left.
+func (d *smallDisk) leave(room int64) {
+	d.t.Helper()
+	var now syscall.Statfs_t
+	err := syscall.Statfs(d.dir, &now)
+	if err == nil {
+		used := int64(now.Blocks-now.Bfree) * now.Bsize
+		err = syscall.Mount("none", d.dir, "tmpfs", syscall.MS_REMOUNT, fmt.Sprint("size=", used+room))
+	}
+	if err != nil {
+		d.t.Fatal("cannot change the size of a disk: ", err)
+	}
+}
+
+// own has a node own the journal.
+func (s *soak) own(n *clusterNode) {
+	s.t.Helper()
+	for {
+		owner := s.owner(s.nodes...)
+		if owner == n {
+			return
+		}
+		owner.terminate()
+		s.owner(s.but(owner)...)
+		s.start(owner)
+		s.ready(owner)
+	}
+}
+
+// fill leaves some room on the disk of the first node, which owns the journal or not. It refuses
+// what it cannot keep, or is replaced; the others go on without it.
+func (s *soak) fill(room int64) {
+	s.t.Helper()
+	if s.disk == nil {
+		return
+	}
+	n := s.nodes[0]
+	if s.rng.IntN(3) > 0 {
+		s.own(n)
+	}
+	s.disk.leave(room)
+	if n.role() == "owner" {
+		s.until("the owner is full, or was replaced", func() bool { return !n.isReady() || n.role() != "owner" })
+	}
+	s.some(time.Second / 2)
+	if room < lowRoom && s.rng.IntN(2) == 0 { // what was stopped for want of room begins again by itself
+		s.owner(s.but(n)...)
+		s.load.more(20)
+		s.disk.leave(muchRoom)
+		s.ready(n)
+		return
+	}
+	_ = n.cmd.Process.Signal(syscall.SIGTERM) // one without any room may have ended
+	s.owner(s.but(n)...)
+	s.load.more(20)
+	s.disk.leave(muchRoom)
+	s.until("a node with a full disk ends", func() bool { return !n.runs() })
+	s.start(n)
+	s.ready(n)
+}
+
+// TestClusterFullDisk: an owner without room refuses changes with the answer of a single server,
+// and answers reads. After SIGTERM another one takes over, and it comes back with room.
+func TestClusterFullDisk(t *testing.T) {
+	if !rounds.Long() {
+		t.Skip("one more cluster")
+	}
+	disk := newSmallDisk(t)
+	if disk == nil {
+		t.Skip("needs a disk of its own")
+	}
+	r := makeClusterRig(t, 3, nil)
+	r.nodes[0].dir = disk.dir
+	r.startLinked()
+	n := r.nodes[0]
+	if owner := r.owner(r.nodes...); owner != n { // the first node is the next in line
+		owner.terminate()
+		if next := r.owner(r.but(owner)...); next != n {
+			t.Fatalf("node %s takes over", next.id)
+		}
+		owner.start()
+		r.ready(owner)
+	}
+	book := &usageBook{procs: make(map[string]*usageRow)}
+	c := &clusterClient{node: r.nodes[1]}
+	defer c.close()
+	r.until("a process", func() bool { return book.create(c, "p") })
+	r.until("an addition", func() bool { return book.add(c, "p") })
+	disk.leave(lowRoom)
+	r.until("the owner is not ready", func() bool {
+		var body strings.Builder
+		return n.read("/readyz", &body) == http.StatusServiceUnavailable && strings.Contains(body.String(), "storage_full")
+	})
+	r.until("a change is refused", func() bool {
+		_, err := c.do(func(ctx context.Context, conn *client.Conn) error {
+			_, err := conn.RecordUsage(ctx, client.RecordUsage{PID: "p", LLMCalls: 1})
+			return err
+		})
+		var said *client.Error
+		switch {
+		case !errors.As(err, &said):
+			book.row("p").unknown++
+		case said.Code != wire.ResourceExhausted || !said.Retryable:
+			t.Errorf("a change on a full disk: %v", err)
+		}
+		return said != nil
+	})
+	book.check(r.nodes[2])
+	n.terminate()
+	r.owner(r.but(n)...)
+	r.until("an addition on another disk", func() bool { return book.add(c, "p") })
+	disk.leave(muchRoom)
+	n.start()
+	r.ready(n)
+	r.caughtUp(n)
+	book.checkAll(r)
+}
