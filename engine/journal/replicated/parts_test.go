@@ -99,6 +99,32 @@ func TestPartsInJournal(t *testing.T) {
 	})
 }
 
+// TestPartOfABlockAtTheEnd: a look at the stream may meet a block of which some parts are stored.
+// The log ends before it then, and is not empty.
+func TestPartOfABlockAtTheEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 3)
+		a := m[0]
+		a.log.SetMaxData(100)
+		a.die()
+		must(t, a.claim())
+		end := a.append("one")
+		must(t, errors.Join(a.barrier(), a.snapshot()))
+		a.append(strings.Repeat("y", 1000))
+		must(t, a.barrier())
+		for _, n := range m[1:] {
+			n.client.SetFaults(memstream.Faults{Stale: 1000})
+			must(t, n.open())
+			log, err := journal.Open(n.store, journal.Config{})
+			must(t, err)
+			if log.Appended() != end {
+				t.Errorf("the log ends at %d, want %d", log.Appended(), end)
+			}
+			must(t, log.Close())
+		}
+	})
+}
+
 // TestPartsLimit: a block takes as many messages as the limit allows, and not one more.
 func TestPartsLimit(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -94,13 +94,20 @@ func (s *Store) Blocks(from journal.Index, f func(first journal.Index, block []b
 	if s.closed.Load() {
 		return journal.ErrClosed
 	}
-	end, cuts := s.stored.Load(), s.cuts()
+	return s.blocks(from, s.stored.Load(), f)
+}
+
+// blocks is Blocks up to a sequence. It may be inside of a block in parts that was being stored
+// when the stream was looked at: then the block before it is the last one.
+func (s *Store) blocks(from journal.Index, end uint64, f func(first journal.Index, block []byte) error) error {
+	cuts := s.cuts()
 	at, err := s.locate(from, end, cuts)
 	if err != nil || at > end {
 		return err
 	}
 	var whole joiner
-	return s.read(s.ctx, at, end, func(m *Message) error {
+	shown := false
+	err = s.read(s.ctx, at, end, func(m *Message) error {
 		if !carries(m) || hidden(cuts, m) {
 			return nil
 		}
@@ -108,8 +115,13 @@ func (s *Store) Blocks(from journal.Index, f func(first journal.Index, block []b
 		if block == nil || err != nil {
 			return err
 		}
+		shown = true
 		return f(m.First, block)
 	})
+	if err == nil && whole.left > 0 && !shown {
+		return s.blocks(from, at-1, f)
+	}
+	return err
 }
 
 // carries reports whether a message is a block or a part of one.
