@@ -20,6 +20,7 @@ type Client struct {
 	mu     sync.Mutex
 	faults Faults
 	rand   *rand.Rand
+	times  func(least, most time.Duration) time.Duration // nil: by rand
 	cut    Cut
 	gone   bool
 	lost   []uint64       // messages that the node's replica has lost
@@ -56,6 +57,14 @@ func (c *Client) SetFaults(f Faults) {
 	c.faults = f
 }
 
+// SetTimes has pick choose how long from now something takes, from more than least up to most. A
+// simulation keeps apart with it what must not happen at one moment.
+func (c *Client) SetTimes(pick func(least, most time.Duration) time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.times = pick
+}
+
 // Kill ends the client as the death of its process does: what is on its way may still arrive.
 func (c *Client) Kill() {
 	c.mu.Lock()
@@ -79,22 +88,27 @@ func (c *Client) FlipBit(seq uint64, bit int) {
 
 // within returns how long to wait for an answer: each time a little longer or shorter, so that no
 // two clients give up at one moment and chance decides which is first. The caller holds mu.
-func (c *Client) within() time.Duration {
-	return answerWithin + time.Duration(c.rand.Int64N(int64(answerWithin/8)))
+func (c *Client) within() time.Duration { return c.pick(answerWithin, answerWithin+answerWithin/8) }
+
+// delay returns how long one way takes that begins after a time. The caller holds mu.
+func (c *Client) delay(begins time.Duration) time.Duration {
+	if c.faults.Delay == 0 {
+		return begins
+	}
+	return c.pick(begins, begins+c.faults.Delay)
 }
 
-// delay returns how long one way takes. The caller holds mu.
-func (c *Client) delay() time.Duration {
-	if c.faults.Delay == 0 {
-		return 0
+func (c *Client) pick(least, most time.Duration) time.Duration {
+	if c.times != nil {
+		return c.times(least, most)
 	}
-	return time.Duration(1 + c.rand.Int64N(int64(c.faults.Delay)))
+	return least + 1 + time.Duration(c.rand.Int64N(int64(most-least)))
 }
 
 // plan is what happens to one append.
 type plan struct {
 	arrivals []time.Duration
-	answer   time.Duration // less than zero: it is lost
+	unheard  bool // the answer is lost
 }
 
 // plan throws the dice for one append. The caller holds mu.
@@ -102,14 +116,12 @@ func (c *Client) plan() plan {
 	hits := func(n int) bool { return n > 0 && c.rand.IntN(1000) < n }
 	var p plan
 	if !hits(c.faults.Lose) && c.cut&Requests == 0 && !c.gone {
-		p.arrivals = append(p.arrivals, c.delay())
+		p.arrivals = append(p.arrivals, c.delay(0))
 	}
 	if hits(c.faults.Double) && len(p.arrivals) > 0 {
-		p.arrivals = append(p.arrivals, p.arrivals[0]+c.delay())
+		p.arrivals = append(p.arrivals, c.delay(p.arrivals[0]))
 	}
-	if p.answer = c.delay(); hits(c.faults.LoseAnswer) {
-		p.answer = -1
-	}
+	p.unheard = hits(c.faults.LoseAnswer)
 	return p
 }
 
@@ -127,12 +139,19 @@ func (c *Client) Append(a *replicated.Append) (wait func() replicated.Outcome) {
 	for _, d := range p.arrivals {
 		after(d, func() {
 			o := c.log.append(&sent)
-			if p.answer >= 0 {
-				after(p.answer, func() { c.answer(answers, o) })
+			if !p.unheard {
+				after(c.way(), func() { c.answer(answers, o) })
 			}
 		})
 	}
 	return func() replicated.Outcome { return c.wait(answers) }
+}
+
+// way returns how long one way takes from now on.
+func (c *Client) way() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.delay(0)
 }
 
 // after calls f after a time, at once where that is 0.
@@ -176,10 +195,7 @@ func (c *Client) wait(answers <-chan replicated.Outcome) replicated.Outcome {
 
 // call is reach for a call that takes as long as its way there.
 func (c *Client) call(ctx context.Context) error {
-	c.mu.Lock()
-	took := c.delay()
-	c.mu.Unlock()
-	time.Sleep(took)
+	time.Sleep(c.way())
 	return c.reach(ctx)
 }
 
