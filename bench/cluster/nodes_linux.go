@@ -24,6 +24,8 @@ const (
 	pollEach = 20 * time.Millisecond
 )
 
+const ownerMetric = "trunkline_cluster_owner"
+
 // leadsLine is what the server of a node that has begun to lead the stream of the journal logs.
 const leadsLine = "new stream leader for '$G > " + clusterName + "_0'"
 
@@ -47,18 +49,18 @@ func startNodes(r *part.Run, lease, election time.Duration) (*nodes, error) {
 	c := &nodes{run: r}
 	var routes []string
 	for i := range 3 {
-		addr, err := freeAddr()
-		if err != nil {
-			return nil, err
-		}
-		peers, err := freeAddr()
-		if err != nil {
-			return nil, err
+		var at [3]string // a process that starts itself again listens there, too
+		for j := range at {
+			addr, err := freeAddr()
+			if err != nil {
+				return nil, err
+			}
+			at[j] = addr
 		}
 		n := &node{id: fmt.Sprintf("n%d", i+1)}
-		n.more = []string{"cluster.node=" + n.id, "cluster.listen_addr=" + addr, "cluster.peer_addr=" + peers,
-			"store.dir=" + filepath.Join(r.Rig.Dir, fmt.Sprintf("%s-%s", n.id, addr))}
-		c.all, routes = append(c.all, n), append(routes, n.id+"="+addr)
+		n.more = []string{"cluster.node=" + n.id, "cluster.listen_addr=" + at[0], "cluster.peer_addr=" + at[1], "kernel.listen_addr=" + at[2],
+			"store.dir=" + filepath.Join(r.Rig.Dir, fmt.Sprintf("%s-%s", n.id, at[0]))}
+		c.all, routes = append(c.all, n), append(routes, n.id+"="+at[0])
 	}
 	c.settings = append(server(r, "always"), "cluster.mode=embedded", "cluster.name="+clusterName,
 		"cluster.routes="+strings.Join(routes, ","), ms("cluster.lease_ms", lease), ms("cluster.election_timeout_ms", election), "log.level=debug")
@@ -114,7 +116,7 @@ func (c *nodes) ready() error {
 // owner returns the node that owns the journal, nil where none does, or not one alone.
 func (c *nodes) owner() (owner *node) {
 	for _, n := range c.all {
-		if n.metric("trunkline_cluster_owner") == 1 {
+		if n.metric(ownerMetric) == 1 {
 			if owner != nil {
 				return nil
 			}

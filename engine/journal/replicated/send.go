@@ -11,6 +11,7 @@ type sent struct {
 	a     Append
 	began time.Duration
 	early bool // it was sent before the one before it was known to be stored
+	trial bool // that it is refused ends nothing
 	wait  func() Outcome
 	done  bool  // guarded by settling
 	err   error // why it is not acknowledged, once done
@@ -53,6 +54,30 @@ func (s *Store) send(fill func(a *Append) error) (*sent, error) {
 	return f, f.err
 }
 
+// claim takes the log over with a mark, and reports whether it did. It did not where the log has
+// more than it shows, which the Store may go on to follow.
+func (s *Store) claim() (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.number++
+	f := &sent{began: s.cfg.Elapsed(), trial: true, a: Append{
+		Message: Message{Kind: KindMark, First: s.lastFirst}, After: s.next, Marks: fenceMarks, MarksFirst: s.lastFirst,
+		ID: fmt.Sprintf("claim.%s.%d", s.nonce, s.number),
+	}}
+	f.wait = s.cfg.Stream.Append(&f.a)
+	s.land(f)
+	switch {
+	case f.err == nil:
+		s.next = f.a.Last()
+		s.fence.Store(s.next)
+		return true, nil
+	case s.err() == nil:
+		s.log.Info("the log has more than it shows: following it", "seen", f.a.After, "err", f.err)
+		return false, nil
+	}
+	return false, f.err
+}
+
 // settle returns when the outcome of a message is known, and of all before it: nil where all of
 // them are stored.
 func (s *Store) settle(f *sent) error {
@@ -93,6 +118,10 @@ func (s *Store) land(f *sent) {
 		return
 	}
 	if err := s.outcome(f); err != nil {
+		if f.trial && errors.Is(err, ErrNotStored) && !errors.Is(err, ErrUnknown) {
+			f.err = err
+			return
+		}
 		s.end(err)
 		f.err = s.err()
 		return

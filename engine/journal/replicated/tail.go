@@ -13,8 +13,8 @@ import (
 // those that will be. A block is lent until f returns. turn returns a channel that is closed when
 // this node is to take the log over, or was shown nothing for a while; then Tail asks the stream
 // for what f has not seen, and asks due, as something may have come since. It goes on, with another
-// channel, unless f has seen all and due is true: then it returns nil, and the first append is
-// next. heard is called for each message of the stream, of whatever kind, with its Owner and Sent.
+// channel, unless f has seen all and due is true: then it takes the log over and returns nil. Where
+// the stream refuses that, as it has more than it shows, Tail goes on. heard is called for each message of the stream, of whatever kind, with its Owner and Sent.
 // Where the stream does not answer, Tail asks again. It stops at the first error of f and returns
 // it, and when ctx ends or the Store closes. ErrRebuild is returned where what is next was purged
 // or cut, a *journal.DamageError where it is lost.
@@ -35,7 +35,9 @@ func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan
 		case err != nil:
 			t.wait(err)
 		case ended && t.next != 0 && s.stored.Load()+1 == t.next && due():
-			return nil
+			if owns, err := s.claim(); owns || err != nil {
+				return err
+			}
 		}
 	}
 }

@@ -273,3 +273,56 @@ func TestTailAsksForTheRest(t *testing.T) {
 		}
 	})
 }
+
+// hiding is a stream that does not show its end yet, as JetStream does not show messages that are
+// on their way to a majority.
+type hiding struct {
+	stalled
+	from   uint64 // the first message that it hides
+	hidden bool
+}
+
+func (s *hiding) State(ctx context.Context) (replicated.State, error) {
+	st, err := s.Stream.State(ctx)
+	if s.hidden {
+		st.Last = s.from - 1
+	}
+	return st, err
+}
+
+// TestTailGoesOnAfterARefusal: what a dead owner has sent may come to light when another node takes
+// over. That node reads it, and takes over then.
+func TestTailGoesOnAfterARefusal(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 2)
+		st, err := m[0].client.State(context.Background())
+		must(t, err)
+		m[0].append("two")
+		must(t, m[0].barrier())
+		local, err := m[1].disk.Open()
+		must(t, err)
+		hides := &hiding{stalled: stalled{m[1].client}, from: st.Last + 1, hidden: true}
+		m[1].store, err = replicated.Open(context.Background(), replicated.Config{Stream: hides, Chunks: m[1].client, Local: local, Lease: lease})
+		must(t, err)
+		s := &tailer{member: m[1], turn: make(chan struct{}), ended: make(chan error, 1)}
+		asked := 0
+		s.due = func() bool {
+			asked++
+			hides.hidden = asked < 3 // after two refusals
+			return true
+		}
+		close(s.turn)
+		s.start()
+		must(t, <-s.ended)
+		if !slices.Equal(s.seen, []journal.Index{1, 2}) || asked != 4 || s.store.Fence() == 0 {
+			t.Errorf("seen %d, asked %d times, fence %d", s.seen, asked, s.store.Fence())
+		}
+		if err := s.store.WriteBlock(3, []byte("three")); err != nil {
+			t.Error(err)
+		}
+		m[0].append("late")
+		if err := m[0].barrier(); err == nil {
+			t.Error("the former owner appends")
+		}
+	})
+}
