@@ -37,7 +37,8 @@ type Config struct {
 	// time.Now.
 	Now func() int64
 
-	segment int // bytes of a segment of memory; for tests
+	segment  int // bytes of a segment of memory; for tests
+	setBytes int // archiveSetBytes; for tests
 }
 
 // Engine is the state of all threads. Its methods may be called from any goroutine.
@@ -63,6 +64,7 @@ type Engine struct {
 	stored     atomic.Uint64 // index up to which all rows are stored
 	storer     storer
 
+	archive  archive
 	disk     Rows              // what memory does not keep
 	keys     *keyindex.Index   // of what is in disk
 	expirers map[byte]*expirer // by the kind of row, guarded by storing
@@ -100,6 +102,7 @@ func New(cfg Config) *Engine {
 	orDefault(&cfg.MaxSessions, defaultMaxSessions)
 	orDefault(&cfg.MaxCursors, defaultMaxCursors)
 	orDefault(&cfg.segment, segmentBytes)
+	orDefault(&cfg.setBytes, archiveSetBytes)
 	if cfg.Triggers == (TriggerConfig{}) {
 		cfg.Triggers = DefaultTriggers
 	}

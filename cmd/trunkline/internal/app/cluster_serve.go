@@ -36,6 +36,9 @@ func (s *server) sections() []section {
 	if s.tools != nil {
 		all = append(all, section{"toolhost", &s.tools.bound})
 	}
+	if s.threads != nil {
+		all = append(all, section{"threads", &s.threads.webBound}, section{"threads-lines", &s.threads.lnBound})
+	}
 	return all
 }
 
@@ -120,6 +123,9 @@ func (s *server) abandon() {
 	s.console.shutdown()
 	at, cancel := context.WithCancel(context.Background())
 	cancel()
+	var threads sync.WaitGroup
+	threads.Go(func() { _ = s.threads.shutdown(at) })
+	s.kernel.beforeStore = threads.Wait // no command may run for agents that another node wakes
 	_ = s.kernel.shutdown(at)
 	_ = s.web.shutdown(at)
 	_ = s.tools.shutdown(at)

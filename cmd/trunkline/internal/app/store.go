@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -100,6 +101,7 @@ func (s *storage) open() error {
 	var kept journal.Store = w
 	if shared, ok := disk.(*sharedStore); ok {
 		kept = watchedShared{w, shared}
+		s.threads.engine.SetArchive(shared.Archive())
 	}
 	log, err := journal.Open(kept, journal.Config{
 		Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnWritten: s.written, OnFailure: s.fatal, Logger: s.logger,
@@ -111,7 +113,7 @@ func (s *storage) open() error {
 	s.store.Store(w)
 	s.log.Store(log)
 	s.progress.opened(time.Now())
-	if err = s.threads.open(s.rowsDir(), s.svc.Store().Barrier, s.options, s.fatal); err != nil {
+	if err = s.threads.open(s.cfg.Dir, s.barrier, s.options, s.fatal); err != nil {
 		_ = log.Close()
 		return err
 	}
@@ -136,12 +138,15 @@ func (s *storage) open() error {
 	return nil
 }
 
-// rowsDir is where the rows of agent threads are: nowhere in a cluster, whose journal has none.
-func (s *storage) rowsDir() string {
-	if s.options.cluster != nil {
-		return ""
+// barrier is that of the store. While the journal is read, all that is in it is safe.
+func (s *storage) barrier(ctx context.Context) error {
+	s.mu.Lock()
+	serves := s.serves
+	s.mu.Unlock()
+	if !serves {
+		return nil
 	}
-	return s.cfg.Dir
+	return s.svc.Store().Barrier(ctx)
 }
 
 // serve makes every further failure end the process, and returns the failure that came before, if

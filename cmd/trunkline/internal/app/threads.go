@@ -121,9 +121,6 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready
 	if len(c.ListenAddr)+len(c.LinesAddr) == 0 || c.KeySources() == 0 && !cfg.Dev() {
 		return nil, nil
 	}
-	if o.cluster != nil {
-		return nil, errors.New("cannot serve agent threads in a cluster: their messages are kept by one node; switch them off (threads.listen_addr and threads.lines_addr empty), or set cluster.mode=off")
-	}
 	defer func() {
 		if err != nil {
 			t.abort()
