@@ -11,13 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ops"
 	"trunkline/handlers/threads/token"
 )
@@ -277,26 +275,7 @@ func TestClusterThreads(t *testing.T) {
 	load := book.load(2)
 	defer load.end()
 	load.more(100)
-	for range rounds.Few(1, 1) {
-		for _, kill := range []func() []*clusterNode{
-			func() []*clusterNode { return []*clusterNode{r.owner(r.nodes...)} },
-			func() []*clusterNode { return r.but(r.owner(r.nodes...))[:1] },
-			func() []*clusterNode { return slices.Clone(r.nodes) },
-		} {
-			killed := kill()
-			for _, n := range killed {
-				n.kill()
-			}
-			if len(killed) < len(r.nodes) {
-				load.more(50)
-			}
-			for _, n := range killed {
-				n.start()
-			}
-			r.ready(r.nodes...)
-			load.more(100)
-		}
-	}
+	load.killNodes()
 	r.until("the journal was purged", func() bool {
 		var v ops.Store
 		r.owner(r.nodes...).get("/store", &v)
@@ -307,10 +286,12 @@ func TestClusterThreads(t *testing.T) {
 	if err := os.RemoveAll(lost.dir); err != nil {
 		t.Fatal(err)
 	}
+	before := len(lost.out.String())
 	lost.start()
 	r.ready(lost)
 	load.more(100)
 	load.end()
+	r.until("node "+lost.id+" has read the archive", func() bool { return strings.Contains(lost.out.String()[before:], "from the archive") })
 	for _, n := range r.nodes {
 		book.check(n)
 	}

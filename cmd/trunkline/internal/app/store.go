@@ -101,7 +101,7 @@ func (s *storage) open() error {
 	var kept journal.Store = w
 	if shared, ok := disk.(*sharedStore); ok {
 		kept = watchedShared{w, shared}
-		s.threads.engine.SetArchive(shared.Archive())
+		s.threads.engine.SetArchive(watchedArchive{shared.Archive(), w, s.logger})
 	}
 	log, err := journal.Open(kept, journal.Config{
 		Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnWritten: s.written, OnFailure: s.fatal, Logger: s.logger,
