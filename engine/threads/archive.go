@@ -64,33 +64,37 @@ func (e *Engine) archiveRows(from journal.Index) error {
 	if err := e.store.Barrier(context.Background()); err != nil {
 		return err
 	}
-	rec := archived{Lineage: a.has.Lineage, UpTo: e.store.Log().Durable(), At: e.cfg.Now()}
-	if err := e.storeUpTo(rec.UpTo); err != nil {
+	end, lineage := e.store.Log().Durable(), a.has.Lineage
+	if err := e.storeUpTo(end); err != nil {
 		return err
 	}
-	if len(rec.Lineage) == 0 {
-		rec.Lineage = make([]byte, lineageBytes)
-		_, _ = rand.Read(rec.Lineage) // it does not fail
+	if len(lineage) == 0 {
+		lineage = make([]byte, lineageBytes)
+		_, _ = rand.Read(lineage) // it does not fail
 	}
-	if e.stored.Load() > a.has.UpTo { // else the journal has no row since
-		if err := e.archiveSince(max(a.has.UpTo, from), &rec); err != nil {
-			a.open.name = "" // what was put counts nothing: the next attempt begins another set
-			return fmt.Errorf("cannot archive rows: %w", err)
+	for more := true; more; {
+		rec := archived{Lineage: lineage, UpTo: end, At: e.cfg.Now()}
+		if e.stored.Load() > a.has.UpTo { // else the journal has no row since
+			if err := e.archiveSince(max(a.has.UpTo, from), &rec); err != nil {
+				a.open.name = "" // what was put counts nothing: the next attempt begins another set
+				return fmt.Errorf("cannot archive rows: %w", err)
+			}
 		}
+		e.record(opArchive, &rec)
+		a.has.add(&rec)
+		more = rec.UpTo < end
 	}
-	e.record(opArchive, &rec)
-	a.has.add(&rec)
 	return nil
 }
 
 // errArchived ends a replay.
 var errArchived = errors.New("all is archived")
 
-// archiveSince puts the records of rows behind an index, up to that of rec, and notes in rec where
-// they are. Caller holds archive.mu.
+// archiveSince puts the records of rows behind an index, up to that of rec or until the set is long
+// enough, and notes in rec where they are and how far they go. Caller holds archive.mu.
 func (e *Engine) archiveSince(after journal.Index, rec *archived) error {
 	a := &e.archive
-	set := archivedSet{Name: a.open.name, UpTo: rec.UpTo}
+	set := archivedSet{Name: a.open.name}
 	if n := len(a.has.Sets); set.Name != "" && a.open.bytes < e.cfg.setBytes {
 		set.Chunks = a.has.Sets[n-1].Chunks // nothing but this owner adds sets
 	} else {
@@ -108,6 +112,9 @@ func (e *Engine) archiveSince(after journal.Index, rec *archived) error {
 		switch {
 		case i > rec.UpTo:
 			return errArchived
+		case w.next > set.Chunks && a.open.bytes >= e.cfg.setBytes:
+			rec.UpTo = i - 1
+			return errArchived
 		case len(r) < 2 || r[0] != Tag || !hasRow(r[1]):
 			return nil
 		}
@@ -119,7 +126,7 @@ func (e *Engine) archiveSince(after journal.Index, rec *archived) error {
 	if err != nil || w.next == set.Chunks {
 		return err
 	}
-	set.Chunks = w.next
+	set.Chunks, set.UpTo = w.next, rec.UpTo
 	rec.Set, a.open.name = set, set.Name
 	return nil
 }

@@ -24,10 +24,7 @@ func (r *replay) archivedAt(rec *archived, index journal.Index) error {
 		return nil // the snapshot has it
 	}
 	e.archive.has.add(rec)
-	if err := r.store(index); err != nil {
-		return err
-	}
-	if err := e.storeAll(index); err != nil {
+	if err := errors.Join(e.storeAll(index), r.store(index)); err != nil { // the latter forgets jobs
 		return err
 	}
 	if err := e.expire(rec.At); err != nil {
