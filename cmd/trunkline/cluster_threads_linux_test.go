@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -305,6 +306,41 @@ func TestClusterThreads(t *testing.T) {
 	}
 	book.check(r.nodes[0])
 	t.Logf("%d messages, %d acknowledged", len(book.read), len(book.acked))
+}
+
+// TestClusterThreadsOfAPausedOwner: an owner that was paused past its lease shows nothing that is
+// older than what the next one has answered.
+func TestClusterThreadsOfAPausedOwner(t *testing.T) {
+	r := newThreadRig(t)
+	book := newThreadBook(r, 1)
+	owner := r.owner(r.nodes...)
+	posts := 0
+	post := func(n *clusterNode) {
+		t.Helper()
+		posts++
+		key := fmt.Sprint("k", posts)
+		r.until("a post at node "+n.id, func() bool { return book.post(n, 0, key) == nil })
+	}
+	post(owner)
+	var last uint64
+	r.until("a page", func() bool {
+		var err error
+		last, _, err = book.page(owner, 0, 0)
+		return err == nil && last == uint64(posts)
+	})
+	owner.pause()
+	next := r.owner(r.but(owner)...)
+	for range 5 {
+		post(next)
+	}
+	owner.signal(syscall.SIGCONT)
+	for answered := 0; answered < 20; { // the first ones of what was paused, if it answers at all
+		if _, _, err := book.page(owner, 0, uint64(posts)); err == nil {
+			answered++
+		}
+	}
+	r.ready(r.nodes...)
+	book.check(owner)
 }
 
 // TestClusterThreadSurfaces: each surface is there at each node.

@@ -64,7 +64,7 @@ func (e *Engine) archiveRows(from journal.Index) error {
 	if err := e.store.Barrier(context.Background()); err != nil {
 		return err
 	}
-	end, lineage := e.store.Log().Durable(), a.has.Lineage
+	end, lineage := e.safe(), a.has.Lineage
 	if err := e.storeUpTo(end); err != nil {
 		return err
 	}

@@ -155,7 +155,16 @@ func (e *Engine) Close() {
 }
 
 // safe returns the index up to which nothing can be lost any more.
-func (e *Engine) safe() journal.Index { return e.store.Safe() }
+func (e *Engine) safe() journal.Index {
+	if log := e.store.Log(); log != nil {
+		return log.Durable()
+	}
+	return ^journal.Index(0)
+}
+
+// Confirm returns the index that has to be durable before anything is shown that was read before
+// the call, as that of the store does.
+func (e *Engine) Confirm() journal.Index { return e.store.Confirm() }
 
 // refuses reports that no change may be begun now.
 func (e *Engine) refuses() bool {

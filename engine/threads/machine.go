@@ -27,7 +27,7 @@ func (e *Engine) WriteSnapshot(write func(rec []byte) error) error {
 	if err := e.store.Barrier(context.Background()); err != nil {
 		return err
 	}
-	safe := e.store.Log().Durable()
+	safe := e.safe()
 	if err := e.storeAll(safe); err != nil {
 		return err
 	}
