@@ -150,6 +150,33 @@ func (r *clusterRig) digest(nodes ...*clusterNode) (d [][]string) {
 	return d
 }
 
+// killNodes kills the owner, a standby and all nodes, and starts them again. Between these, more
+// requests have to be acknowledged.
+func (l *clusterLoad) killNodes() {
+	r := l.rig
+	r.t.Helper()
+	for range rounds.Few(1, 1) {
+		for _, kill := range []func() []*clusterNode{
+			func() []*clusterNode { return []*clusterNode{r.owner(r.nodes...)} },
+			func() []*clusterNode { return r.but(r.owner(r.nodes...))[:1] },
+			func() []*clusterNode { return slices.Clone(r.nodes) },
+		} {
+			killed := kill()
+			for _, n := range killed {
+				n.kill()
+			}
+			if len(killed) < len(r.nodes) {
+				l.more(50)
+			}
+			for _, n := range killed {
+				n.start()
+			}
+			r.ready(r.nodes...)
+			l.more(50)
+		}
+	}
+}
+
 // TestClusterOwnerDies: while clients of all nodes work, nodes are killed and started again. What
 // was acknowledged is there, nothing is done twice, and all nodes answer the same.
 func TestClusterOwnerDies(t *testing.T) {
@@ -172,26 +199,7 @@ func TestClusterOwnerDies(t *testing.T) {
 	})
 	defer load.end()
 	load.more(100)
-	for range rounds.Few(1, 1) {
-		for _, kill := range []func() []*clusterNode{
-			func() []*clusterNode { return []*clusterNode{r.owner(r.nodes...)} },
-			func() []*clusterNode { return r.but(r.owner(r.nodes...))[:1] },
-			func() []*clusterNode { return slices.Clone(r.nodes) },
-		} {
-			killed := kill()
-			for _, n := range killed {
-				n.kill()
-			}
-			if len(killed) < len(r.nodes) {
-				load.more(50)
-			}
-			for _, n := range killed {
-				n.start()
-			}
-			r.ready(r.nodes...)
-			load.more(50)
-		}
-	}
+	load.killNodes()
 	load.end()
 	book.checkAll(r)
 	t.Logf("%d processes, %d acknowledged", len(book.procs), load.acked.Load())

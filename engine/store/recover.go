@@ -66,7 +66,7 @@ func (s *Store) Recover(log *journal.Log, o RecoverOptions) error {
 		return fmt.Errorf("cannot load the snapshot: %w", err)
 	}
 	l.begin(false, log.Appended()-from)
-	l.from = from
+	l.from, s.from = from, from
 	if err = l.first(log.ReplayThen(from, l.replay, l.end)); err != nil {
 		return err
 	}

@@ -40,7 +40,15 @@ func (s *Store) Snapshot() error {
 	if log == nil {
 		return errors.New("cannot write a snapshot: nothing is journaled")
 	}
-	return log.WriteSnapshot(log.Appended(), func(w io.Writer) error {
+	index := log.Appended()
+	for i := range s.cfg.Machines {
+		if prepare := s.cfg.Machines[i].Prepare; prepare != nil {
+			if err := prepare(s.from); err != nil {
+				return err
+			}
+		}
+	}
+	return log.WriteSnapshot(index, func(w io.Writer) error {
 		out := &snapshotWriter{w: bufio.NewWriterSize(w, 64<<10)}
 		out.number(clockTag, uint64(s.cfg.Now()))
 		for _, m := range s.cfg.Machines {

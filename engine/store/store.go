@@ -38,6 +38,10 @@ type Machine struct {
 	Ordered Ordered
 	// Parallel takes them on several goroutines.
 	Parallel Parallel
+	// Prepare is called before each snapshot, behind the record that a replay of it begins after.
+	// from is the index of the snapshot that Recover has loaded, 0 for none. nil: the machine has
+	// nothing to prepare.
+	Prepare func(from journal.Index) error
 }
 
 // State is what the store reads of a machine. Changes go on meanwhile.
@@ -73,15 +77,16 @@ type Parallel interface {
 // they do not name one.
 type Store struct {
 	cfg      Config
-	log      *journal.Log // nil until Recover: nothing is written, nothing waits
-	full     func() bool  // nil: never
-	broken   func() bool  // nil: never
-	stale    func() bool  // nil: never
-	buffers  sync.Pool    // of *[]byte, for encoding under the locks that decided
-	changing epoch        // work that may change something
-	base     int64        // where the clock stood when the journal ended
-	tail     uint64       // bytes of records that Recover replayed
-	snapshot uint64       // bytes of the snapshot that Recover loaded
+	log      *journal.Log  // nil until Recover: nothing is written, nothing waits
+	full     func() bool   // nil: never
+	broken   func() bool   // nil: never
+	stale    func() bool   // nil: never
+	buffers  sync.Pool     // of *[]byte, for encoding under the locks that decided
+	changing epoch         // work that may change something
+	base     int64         // where the clock stood when the journal ended
+	from     journal.Index // of the snapshot that Recover loaded
+	tail     uint64        // bytes of records that Recover replayed
+	snapshot uint64        // bytes of the snapshot that Recover loaded
 
 	stop    chan struct{}
 	stopped sync.WaitGroup

@@ -25,12 +25,12 @@ func (e *Engine) recordAudited(kind byte, rec marshaler, event *auditEvent) jour
 	e.hot.mu.Lock()
 	defer e.hot.mu.Unlock()
 	index := e.append(kind, rec)
-	e.addEvent(event, index)
+	e.addEvent(&e.hot, event, index)
 	return index
 }
 
-// addEvent adds the row of an audit event. Caller holds hot.mu.
-func (e *Engine) addEvent(event *auditEvent, index journal.Index) {
+// addEvent adds the row of an audit event to h. Caller holds the lock of h.
+func (e *Engine) addEvent(h *hot, event *auditEvent, index journal.Index) {
 	number := index
 	if number == 0 {
 		e.events++ // nothing is journaled
@@ -39,7 +39,7 @@ func (e *Engine) addEvent(event *auditEvent, index journal.Index) {
 	row := appendAuditKey(nil, event.Workspace, number)
 	key := len(row)
 	row, _ = event.MarshalMsg(row) // it does not fail
-	e.hot.add(row, entry{index: index, key: uint32(key)})
+	h.add(row, entry{index: index, key: uint32(key)})
 }
 
 // unknownWorkspace is that of events without a verified token (threads D41).

@@ -45,6 +45,11 @@ func checkRow(key, value []byte, buf *[]byte) error {
 			return errBadRow
 		}
 		return nil
+	case rowMark:
+		if len(key) != 1 || len(value) != lineageBytes+8 {
+			return errBadRow
+		}
+		return nil
 	}
 	return fmt.Errorf("%w: kind %q", errBadRow, key[0])
 }

@@ -20,6 +20,13 @@
 // own. Rows and index may have messages that a lost end of the journal took: a thread's first row
 // after a start cuts off what is behind it, and a key counts only if its message has it.
 //
+// # Several nodes
+//
+// Nodes that follow one journal each have rows of their own, and store them as they replay. Where
+// an owner purges the journal, others find the rows in an archive, which has the records behind
+// them: the owner extends it before each snapshot, and records that (archive.go, archiveblock.go).
+// A start brings the rows of its node to where the archive of the snapshot ends (restore.go).
+//
 // # Locks
 //
 // Each thread has one mutex: its serial writer. Under it the engine takes hot.mu, which gives

@@ -37,7 +37,8 @@ type Config struct {
 	// time.Now.
 	Now func() int64
 
-	segment int // bytes of a segment of memory; for tests
+	segment  int // bytes of a segment of memory; for tests
+	setBytes int // archiveSetBytes; for tests
 }
 
 // Engine is the state of all threads. Its methods may be called from any goroutine.
@@ -63,6 +64,7 @@ type Engine struct {
 	stored     atomic.Uint64 // index up to which all rows are stored
 	storer     storer
 
+	archive  archive
 	disk     Rows              // what memory does not keep
 	keys     *keyindex.Index   // of what is in disk
 	expirers map[byte]*expirer // by the kind of row, guarded by storing
@@ -100,6 +102,7 @@ func New(cfg Config) *Engine {
 	orDefault(&cfg.MaxSessions, defaultMaxSessions)
 	orDefault(&cfg.MaxCursors, defaultMaxCursors)
 	orDefault(&cfg.segment, segmentBytes)
+	orDefault(&cfg.setBytes, archiveSetBytes)
 	if cfg.Triggers == (TriggerConfig{}) {
 		cfg.Triggers = DefaultTriggers
 	}
@@ -152,7 +155,16 @@ func (e *Engine) Close() {
 }
 
 // safe returns the index up to which nothing can be lost any more.
-func (e *Engine) safe() journal.Index { return e.store.Safe() }
+func (e *Engine) safe() journal.Index {
+	if log := e.store.Log(); log != nil {
+		return log.Durable()
+	}
+	return ^journal.Index(0)
+}
+
+// Confirm returns the index that has to be durable before anything is shown that was read before
+// the call, as that of the store does.
+func (e *Engine) Confirm() journal.Index { return e.store.Confirm() }
 
 // refuses reports that no change may be begun now.
 func (e *Engine) refuses() bool {

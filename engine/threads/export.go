@@ -13,7 +13,7 @@ type Record struct {
 }
 
 var recordNames = map[byte]string{opThread: "create", opMessage: "message", opCursor: "cursor", opStatus: "status", opSession: "session",
-	opAudit: "audit", opJob: "job", opNotify: "notified"}
+	opAudit: "audit", opJob: "job", opNotify: "notified", opArchive: "archived"}
 
 // ParseRecord decodes a record without its tag. It checks kind and parts; only a replay shows
 // whether it fits the state.
@@ -39,6 +39,8 @@ func ParseRecord(rec []byte) (r Record, err error) {
 		r.rec = &jobState{}
 	case opNotify:
 		r.rec = &notified{}
+	case opArchive:
+		r.rec = &archived{}
 	default:
 		return r, fmt.Errorf("%w: kind %q", errBadRecord, r.kind)
 	}
@@ -78,6 +80,8 @@ func (r *Record) Append(b jsonx.Builder) jsonx.Builder {
 		return appendAt(b.Int("attempts", int64(m.Attempts)), m.UpdatedAt)
 	case *notified:
 		return b.Int("thread", int64(m.Number)).Text("agent_id", m.Agent).Int("seq", int64(m.Seq))
+	case *archived:
+		return appendAt(b.Int("up_to", int64(m.UpTo)).Text("set", m.Set.Name).Int("chunks", int64(m.Set.Chunks)), m.At)
 	}
 	return b
 }

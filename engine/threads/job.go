@@ -181,7 +181,7 @@ func (e *Engine) saveJob(j *job, now int64) journal.Index {
 	j.UpdatedAt = now
 	e.hot.mu.Lock()
 	index := e.append(opJob, &j.jobState)
-	e.addJob(&j.jobState, index)
+	e.addJob(&e.hot, &j.jobState, index)
 	e.hot.mu.Unlock()
 	j.Index = index
 	j.Audit = auditEvent{}
@@ -189,21 +189,21 @@ func (e *Engine) saveJob(j *job, now int64) journal.Index {
 	return index
 }
 
-// addJob adds the rows of a job. Caller holds hot.mu.
-func (e *Engine) addJob(s *jobState, index journal.Index) {
+// addJob adds the rows of a job to h. Caller holds the lock of h.
+func (e *Engine) addJob(h *hot, s *jobState, index journal.Index) {
 	if s.Audit.Operation != "" {
-		e.addEvent(&s.Audit, index)
+		e.addEvent(h, &s.Audit, index)
 	}
 	row := appendJobKey(nil, s.Thread, s.Number)
 	key := len(row)
 	row, _ = s.MarshalMsg(row) // it does not fail
-	e.hot.add(row, entry{index: index, key: uint32(key)})
+	h.add(row, entry{index: index, key: uint32(key)})
 	if s.Key != "" {
 		hash := hashCreation(s.Workspace, s.Caller, []byte(s.Key))
 		row = append(append(row[:0], rowJobKey), hash[:]...)
 		key = len(row)
 		row = binary.BigEndian.AppendUint64(appendJobKey(row, s.Thread, s.Number), uint64(s.UpdatedAt))
-		e.hot.add(row, entry{index: index, key: uint32(key)})
+		h.add(row, entry{index: index, key: uint32(key)})
 	}
 }
 

@@ -7,6 +7,7 @@ package threads
 
 //msgp:tuple threadMade messagePosted cursorMoved statusChanged auditEvent sessionState
 //msgp:tuple cursorState threadState engineState jobState notified unread loop
+//msgp:tuple archived archivedSet archiveState
 
 // The kinds of records. Those of a snapshot are upper case.
 const (
@@ -18,11 +19,13 @@ const (
 	opAudit   = 'a' // auditEvent
 	opJob     = 'j' // jobState
 	opNotify  = 'n' // notified
+	opArchive = 'r' // archived
 
 	snapEngine  = 'E' // engineState
 	snapThread  = 'T' // threadState
 	snapSession = 'H' // sessionState
 	snapJob     = 'J' // jobState
+	snapArchive = 'A' // archiveState; behind all of the others
 )
 
 // threadMade begins a thread.
@@ -170,4 +173,26 @@ type jobState struct {
 type engineState struct {
 	Stored   uint64 // the mark of the rows: they hold every record up to it
 	Identity []byte // of the rows
+}
+
+// archived: the rows of the records up to UpTo are in the archive.
+type archived struct {
+	Lineage []byte // names the archive
+	UpTo    uint64
+	At      int64
+	Set     archivedSet // that was begun or has grown; without a name: none
+}
+
+// archivedSet is a set of the archive: its first chunks, which count.
+type archivedSet struct {
+	Name   string
+	Chunks uint32
+	UpTo   uint64 // it goes from the end of the set before up to here
+}
+
+// archiveState is what is in the archive.
+type archiveState struct {
+	Lineage []byte
+	UpTo    uint64
+	Sets    []archivedSet // oldest first
 }

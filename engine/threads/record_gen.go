@@ -7,6 +7,223 @@ import (
 )
 
 // MarshalMsg implements msgp.Marshaler
+func (z *archiveState) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// array header, size 3
+	o = append(o, 0x93)
+	o = msgp.AppendBytes(o, z.Lineage)
+	o = msgp.AppendUint64(o, z.UpTo)
+	o = msgp.AppendArrayHeader(o, uint32(len(z.Sets)))
+	for za0001 := range z.Sets {
+		// array header, size 3
+		o = append(o, 0x93)
+		o = msgp.AppendString(o, z.Sets[za0001].Name)
+		o = msgp.AppendUint32(o, z.Sets[za0001].Chunks)
+		o = msgp.AppendUint64(o, z.Sets[za0001].UpTo)
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *archiveState) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadArrayHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 != 3 {
+		err = msgp.ArrayError{Wanted: 3, Got: zb0001}
+		return
+	}
+	z.Lineage, bts, err = msgp.ReadBytesBytes(bts, z.Lineage)
+	if err != nil {
+		err = msgp.WrapError(err, "Lineage")
+		return
+	}
+	z.UpTo, bts, err = msgp.ReadUint64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "UpTo")
+		return
+	}
+	var zb0002 uint32
+	zb0002, bts, err = msgp.ReadArrayHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Sets")
+		return
+	}
+	if cap(z.Sets) >= int(zb0002) {
+		z.Sets = (z.Sets)[:zb0002]
+	} else {
+		z.Sets = make([]archivedSet, zb0002)
+	}
+	for za0001 := range z.Sets {
+		var zb0003 uint32
+		zb0003, bts, err = msgp.ReadArrayHeaderBytes(bts)
+		if err != nil {
+			err = msgp.WrapError(err, "Sets", za0001)
+			return
+		}
+		if zb0003 != 3 {
+			err = msgp.ArrayError{Wanted: 3, Got: zb0003}
+			return
+		}
+		z.Sets[za0001].Name, bts, err = msgp.ReadStringBytes(bts)
+		if err != nil {
+			err = msgp.WrapError(err, "Sets", za0001, "Name")
+			return
+		}
+		z.Sets[za0001].Chunks, bts, err = msgp.ReadUint32Bytes(bts)
+		if err != nil {
+			err = msgp.WrapError(err, "Sets", za0001, "Chunks")
+			return
+		}
+		z.Sets[za0001].UpTo, bts, err = msgp.ReadUint64Bytes(bts)
+		if err != nil {
+			err = msgp.WrapError(err, "Sets", za0001, "UpTo")
+			return
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *archiveState) Msgsize() (s int) {
+	s = 1 + msgp.BytesPrefixSize + len(z.Lineage) + msgp.Uint64Size + msgp.ArrayHeaderSize
+	for za0001 := range z.Sets {
+		s += 1 + msgp.StringPrefixSize + len(z.Sets[za0001].Name) + msgp.Uint32Size + msgp.Uint64Size
+	}
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z *archived) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// array header, size 4
+	o = append(o, 0x94)
+	o = msgp.AppendBytes(o, z.Lineage)
+	o = msgp.AppendUint64(o, z.UpTo)
+	o = msgp.AppendInt64(o, z.At)
+	// array header, size 3
+	o = append(o, 0x93)
+	o = msgp.AppendString(o, z.Set.Name)
+	o = msgp.AppendUint32(o, z.Set.Chunks)
+	o = msgp.AppendUint64(o, z.Set.UpTo)
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *archived) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadArrayHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 != 4 {
+		err = msgp.ArrayError{Wanted: 4, Got: zb0001}
+		return
+	}
+	z.Lineage, bts, err = msgp.ReadBytesBytes(bts, z.Lineage)
+	if err != nil {
+		err = msgp.WrapError(err, "Lineage")
+		return
+	}
+	z.UpTo, bts, err = msgp.ReadUint64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "UpTo")
+		return
+	}
+	z.At, bts, err = msgp.ReadInt64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "At")
+		return
+	}
+	var zb0002 uint32
+	zb0002, bts, err = msgp.ReadArrayHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Set")
+		return
+	}
+	if zb0002 != 3 {
+		err = msgp.ArrayError{Wanted: 3, Got: zb0002}
+		return
+	}
+	z.Set.Name, bts, err = msgp.ReadStringBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Set", "Name")
+		return
+	}
+	z.Set.Chunks, bts, err = msgp.ReadUint32Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Set", "Chunks")
+		return
+	}
+	z.Set.UpTo, bts, err = msgp.ReadUint64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Set", "UpTo")
+		return
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *archived) Msgsize() (s int) {
+	s = 1 + msgp.BytesPrefixSize + len(z.Lineage) + msgp.Uint64Size + msgp.Int64Size + 1 + msgp.StringPrefixSize + len(z.Set.Name) + msgp.Uint32Size + msgp.Uint64Size
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z archivedSet) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// array header, size 3
+	o = append(o, 0x93)
+	o = msgp.AppendString(o, z.Name)
+	o = msgp.AppendUint32(o, z.Chunks)
+	o = msgp.AppendUint64(o, z.UpTo)
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *archivedSet) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadArrayHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 != 3 {
+		err = msgp.ArrayError{Wanted: 3, Got: zb0001}
+		return
+	}
+	z.Name, bts, err = msgp.ReadStringBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Name")
+		return
+	}
+	z.Chunks, bts, err = msgp.ReadUint32Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Chunks")
+		return
+	}
+	z.UpTo, bts, err = msgp.ReadUint64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "UpTo")
+		return
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z archivedSet) Msgsize() (s int) {
+	s = 1 + msgp.StringPrefixSize + len(z.Name) + msgp.Uint32Size + msgp.Uint64Size
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *auditEvent) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// array header, size 11

@@ -146,6 +146,7 @@ const (
 	rowAudit   = 'a' // len u16, workspace, event:8 -> auditEvent
 	rowJob     = 'j' // thread:8 job:8     -> jobState
 	rowJobKey  = 'q' // hash:16            -> the key of the job, updated:8
+	rowMark    = 'l' // -> lineage:16 index:8, of the archive that the rows belong to
 )
 
 func appendMessageKey(dst []byte, thread, seq uint64) []byte {

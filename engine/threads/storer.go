@@ -92,23 +92,28 @@ func (e *Engine) keepStoring() {
 func (e *Engine) storeUpTo(durable journal.Index) error {
 	e.storing.Lock()
 	defer e.storing.Unlock()
-	w := &e.storer
-	for w.spans = e.hot.take(w.spans[:0], durable); len(w.spans) > 0; w.spans = e.hot.take(w.spans[:0], durable) {
-		if err := w.put(); err != nil {
-			return err
-		}
-		e.stored.Store(e.hot.took(w.spans))
+	last, err := e.storer.putAll(&e.hot, durable)
+	if last > 0 {
+		e.stored.Store(last)
 	}
-	if e.keys.Full() {
-		if err := e.keys.Seal(); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	for s := e.hot.drop(e.cfg.HotBytes); s != nil; s = e.hot.drop(e.cfg.HotBytes) {
 		for i := range s.entries {
 			if t := s.entries[i].thread; t != nil {
 				t.forget(s)
 			}
+		}
+	}
+	return e.keepKeys()
+}
+
+// keepKeys does what is due to the index of keys. Caller holds storing.
+func (e *Engine) keepKeys() error {
+	if e.keys.Full() {
+		if err := e.keys.Seal(); err != nil {
+			return err
 		}
 	}
 	_, err := e.keys.Step(mergeStep)
@@ -123,6 +128,18 @@ func (e *Engine) storeAll(durable journal.Index) error {
 	e.storing.Lock()
 	defer e.storing.Unlock()
 	return e.keys.Seal()
+}
+
+// putAll stores what h has up to an index, and returns the index of the last row of that, 0 for
+// none.
+func (w *storer) putAll(h *hot, durable journal.Index) (last journal.Index, err error) {
+	for w.spans = h.take(w.spans[:0], durable); len(w.spans) > 0; w.spans = h.take(w.spans[:0], durable) {
+		if err := w.put(); err != nil {
+			return last, err
+		}
+		last = h.took(w.spans)
+	}
+	return last, nil
 }
 
 // put stores the rows of the spans.

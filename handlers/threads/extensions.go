@@ -75,7 +75,7 @@ func (s *Service) Audit(c *method.Caller, values url.Values, dst []byte) ([]byte
 		return dst, s.fault(&core.Refusal{Code: core.Failed, Err: err})
 	}
 	dst = strconv.AppendUint(append(dst, `],"next_after":`...), next, 10)
-	return append(strconv.AppendBool(append(dst, `,"has_more":`...), more), '}'), nil
+	return append(strconv.AppendBool(append(dst, `,"has_more":`...), more), '}'), s.confirmed()
 }
 
 func appendEvent(dst []byte, ev *core.AuditEvent) []byte {
@@ -127,7 +127,7 @@ func (s *Service) Jobs(c *method.Caller, values url.Values, dst []byte) ([]byte,
 	for i := range jobs {
 		dst = appendJob(jsonx.AppendComma(dst), &jobs[i])
 	}
-	return append(dst, `]}`...), nil
+	return append(dst, `]}`...), s.confirmed()
 }
 
 func appendJob(dst []byte, j *core.Job) []byte {

@@ -97,6 +97,7 @@ func (s *Service) Call(dst []byte, caller *method.Caller, row *method.Row, doc [
 		c.now = s.cfg.Now().UnixMilli()
 	}
 	out, o = c.run(dst, doc), c.out
+	o.Index = max(o.Index, s.engine.Confirm())
 	if o.Fault != nil || o.Waits {
 		out = out[:start]
 	}
@@ -161,6 +162,15 @@ func (c *call) audited() {
 		c.caller.RequestID = c.s.engine.AppendRequestID(nil)
 	}
 	c.actor.Request = string(c.caller.RequestID)
+}
+
+// confirmed returns nil once nothing that was read can be older than what another owner of the
+// journal has answered.
+func (s *Service) confirmed() *method.Fault {
+	if err := s.Await(s.engine.Confirm()); err != nil {
+		return &method.Fault{Condition: method.Unavailable, Message: "the server does not own the journal any more"}
+	}
+	return nil
 }
 
 // Await implements method.Dispatcher.

@@ -51,6 +51,9 @@
 // in a store of its own and reads those first. The stream is purged up to the block that holds the
 // index of the second-last snapshot.
 //
+// Sets whose names begin with "archive-" are not of snapshots. Records of the log name those that
+// count (Archive).
+//
 // # Damage
 //
 // A replica can lose messages without an error of its own. A stream with deleted messages is not

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc64"
 	"slices"
+	"strings"
 
 	"trunkline/engine/journal"
 )
@@ -35,25 +36,29 @@ func (s *Store) BeginSnapshot(g uint64) (journal.SnapshotWriter, error) {
 	return w, nil
 }
 
-// sweep drops the sets that no snapshot uses, of an owner that did not come to its end. A barrier
-// behind the look at the sets proves that they are of this owner or of one before it, who cannot
-// commit them any more: the sets of an owner after this one must stay.
+// sweep drops the sets that no snapshot uses, of an owner that did not come to its end.
 func (s *Store) sweep() {
+	s.dropSets(func(set string) bool {
+		s.seen.Lock()
+		defer s.seen.Unlock()
+		return !strings.HasPrefix(set, archivePrefix) && !slices.ContainsFunc(s.seen.snaps, func(e entry) bool { return e.set == set })
+	})
+}
+
+// dropSets drops the sets that are not used. A barrier behind the look at the sets proves that they
+// are of this owner or of one before it, who cannot commit them any more: the sets of an owner
+// after this one must stay.
+func (s *Store) dropSets(unused func(set string) bool) {
 	if s.fence.Load() == 0 {
 		return
 	}
 	sets, err := s.cfg.Chunks.Sets(s.ctx)
-	s.seen.Lock()
-	used := slices.Clone(s.seen.snaps)
-	s.seen.Unlock()
-	sets = slices.DeleteFunc(sets, func(set string) bool {
-		return slices.ContainsFunc(used, func(e entry) bool { return e.set == set })
-	})
+	sets = slices.DeleteFunc(sets, func(set string) bool { return !unused(set) })
 	if err == nil && len(sets) > 0 {
 		err = s.Barrier(s.ctx)
 	}
 	if err != nil {
-		s.log.Warn("journal keeps chunks that no snapshot uses", "err", err)
+		s.log.Warn("journal keeps chunks that nothing uses", "err", err)
 		return
 	}
 	for _, set := range sets {

@@ -79,9 +79,10 @@ func New(prefix byte) *Index {
 	return x
 }
 
-// Load takes the runs that rows has. What is not a run of the index is an error.
+// Load takes the runs that rows has, in place of those that it took before. What is not a run of
+// the index is an error.
 func (x *Index) Load(rows Rows) error {
-	x.rows = rows
+	x.rows, x.last, x.gone, x.filters = rows, 0, nil, 0
 	var live []*run
 	var bad error
 	err := rows.Scan([]byte{x.prefix, rowRun}, []byte{x.prefix, rowRun + 1}, false, func(key, value []byte) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -233,6 +234,25 @@ func (w watchedShared) Follow(from journal.Index, f func(first journal.Index, bl
 		}
 		w.read.Add(uint64(len(block)))
 		return f(first, block)
+	})
+}
+
+// watchedArchive is the archive of a journal, whose reading is seen, counted and can be ended.
+type watchedArchive struct {
+	replicated.Archive
+	watched *watched
+	log     *slog.Logger
+}
+
+// Get reads chunks of a set, as a start does whose rows are behind a snapshot.
+func (a watchedArchive) Get(set string, n uint32, f func(chunk []byte) error) error {
+	a.log.Info("reading rows of agent threads from the archive", "set", set, "chunks", n)
+	return a.Archive.Get(set, n, func(chunk []byte) error {
+		if err := a.watched.err(); err != nil {
+			return err
+		}
+		a.watched.read.Add(uint64(len(chunk)))
+		return f(chunk)
 	})
 }
 

@@ -96,6 +96,9 @@ func (c *replica) sections() (all []section) {
 	if c.tools != nil {
 		all = append(all, section{"toolhost", c.tools.bound, &c.tools.peers})
 	}
+	if c.threads != nil {
+		all = append(all, section{"threads", c.threads.webBound, &c.threads.webPeers}, section{"threads-lines", c.threads.lnBound, &c.threads.lnPeers})
+	}
 	return all
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -100,6 +101,9 @@ func (s *storage) open() error {
 	var kept journal.Store = w
 	if shared, ok := disk.(*sharedStore); ok {
 		kept = watchedShared{w, shared}
+		if s.rowsDir() != "" {
+			s.threads.engine.SetArchive(watchedArchive{shared.Archive(), w, s.logger})
+		}
 	}
 	log, err := journal.Open(kept, journal.Config{
 		Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnWritten: s.written, OnFailure: s.fatal, Logger: s.logger,
@@ -111,7 +115,7 @@ func (s *storage) open() error {
 	s.store.Store(w)
 	s.log.Store(log)
 	s.progress.opened(time.Now())
-	if err = s.threads.open(s.rowsDir(), s.svc.Store().Barrier, s.options, s.fatal); err != nil {
+	if err = s.threads.open(s.rowsDir(), s.barrier, s.options, s.fatal); err != nil {
 		_ = log.Close()
 		return err
 	}
@@ -138,12 +142,23 @@ func (s *storage) open() error {
 	return nil
 }
 
-// rowsDir is where the rows of agent threads are: nowhere in a cluster, whose journal has none.
+// rowsDir is where the rows of agent threads are: nowhere beyond partition 0, which alone has any.
 func (s *storage) rowsDir() string {
-	if s.options.lease != nil {
+	if l := s.options.lease; l != nil && l.partition > 0 {
 		return ""
 	}
 	return s.cfg.Dir
+}
+
+// barrier is that of the store. While the journal is read, all that is in it is safe.
+func (s *storage) barrier(ctx context.Context) error {
+	s.mu.Lock()
+	serves := s.serves
+	s.mu.Unlock()
+	if !serves {
+		return nil
+	}
+	return s.svc.Store().Barrier(ctx)
 }
 
 // serve makes every further failure end the process, and returns the failure that came before, if

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -95,10 +96,12 @@ type threadEndpoint struct {
 	service  *threads.Service
 	web      *threadweb.Server
 	webBound []bound
+	webPeers []bound // for what nodes forward
 	lines    *threadlines.Server
 	loops    *reactor.Server
 	taps     link.Taps
 	lnBound  []bound
+	lnPeers  []bound // for what nodes forward
 	tasks    sync.WaitGroup
 	draining atomic.Bool
 	devToken string // of --dev
@@ -120,9 +123,6 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready
 	t := &threadEndpoint{state: state, cfg: cfg, logger: o.Logger, recorder: o.recorder, meter: method.NewMeter(o.recorder)}
 	if len(c.ListenAddr)+len(c.LinesAddr) == 0 || c.KeySources() == 0 && !cfg.Dev() {
 		return nil, nil
-	}
-	if o.cluster != nil {
-		return nil, errors.New("cannot serve agent threads in a cluster: their messages are kept by one node; switch them off (threads.listen_addr and threads.lines_addr empty), or set cluster.mode=off")
 	}
 	defer func() {
 		if err != nil {
@@ -287,10 +287,10 @@ func (t *threadEndpoint) serve(report func(error)) {
 		report(err)
 		return
 	}
-	for _, b := range t.webBound {
+	for _, b := range slices.Concat(t.webBound, t.webPeers) {
 		t.tasks.Go(func() { report(t.web.Serve(b.ln)) })
 	}
-	serveLoops(&t.tasks, t.loops, t.lnBound, report, report)
+	serveLoops(&t.tasks, t.loops, slices.Concat(t.lnBound, t.lnPeers), report, report)
 }
 
 // threadsGrace is how long a drain waits for requests in flight: 10 s (threads §2.1), less the

@@ -21,7 +21,6 @@ var unusedNames = map[string]string{
 	"engine/idem.Table.Waiting":    "tests of the tool server wait until a caller waits",
 	"engine/internal/poison.Byte":  "tests look for it in lent bytes of builds that poison them",
 	"engine/internal/poison.On":    "tests ask whether the build poisons lent bytes",
-	"engine/journal.Log.Replay":    "tests read a journal record by record",
 	"engine/kernel.Kernel.Lenient": "tests compare the recovery in lanes with that in one goroutine",
 	"engine/store.Store.Digest":    "tests compare what two stores hold",
 	"engine/stream.Gate.Lingering": "tests wait until no connection lingers",
