@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
