@@ -24,6 +24,8 @@ const (
 	defaultAnswerWithin = time.Second
 	// duplicates is how long a server remembers the ids of messages.
 	duplicates = 2 * time.Minute
+	// chunksSuffix is what the name of the stream of the chunks has behind that of the log.
+	chunksSuffix = "_SNAP"
 )
 
 // Config is where the streams are.
@@ -37,6 +39,8 @@ type Config struct {
 	Replicas int
 	// AnswerWithin is how long a server may take to answer. 0: defaultAnswerWithin.
 	AnswerWithin time.Duration
+	// Local has what this process keeps of the streams; nil where servers elsewhere keep all.
+	Local Local
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -118,7 +122,7 @@ func (l *Log) logConfig() jetstream.StreamConfig {
 }
 
 func (l *Log) chunksConfig() jetstream.StreamConfig {
-	return l.base(l.cfg.Name+"_SNAP", setSubject+"*")
+	return l.base(l.cfg.Name+chunksSuffix, setSubject+"*")
 }
 
 // open opens a stream, or makes it, and compares it with what it must be.
