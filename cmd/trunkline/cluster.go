@@ -26,32 +26,42 @@ func newClusterCmd() *cobra.Command {
 
 func newClusterStatusCmd() *cobra.Command {
 	var f adminQuery
+	var check bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show which node owns the journal, and which nodes are seen",
 		Long: "Show what a node knows of its cluster: its role, the node that owns the journal,\n" +
-			"and the other nodes. The exit code is 1 while it knows of no owner or sees no\n" +
-			"majority.",
-		Example: "  trunkline cluster status\n  trunkline cluster status --admin 127.0.0.1:50092 --json",
+			"and the other nodes with their copies of the journal. The exit code is 1 while it\n" +
+			"knows of no owner, sees no majority, or a copy is damaged or differs.",
+		Example: "  trunkline cluster status\n  trunkline cluster status --check\n  trunkline cluster status --admin 127.0.0.1:50092 --json",
 		Args:    cobra.NoArgs,
 	}
 	f.add(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runClusterStatus(cmd, &f) }
+	cmd.Flags().BoolVar(&check, "check", false, "have all nodes verify a part of their copies now")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runClusterStatus(cmd, &f, check) }
 	return cmd
 }
 
-func runClusterStatus(cmd *cobra.Command, f *adminQuery) error {
+func runClusterStatus(cmd *cobra.Command, f *adminQuery, check bool) error {
 	if err := f.find(cmd); err != nil {
 		return err
 	}
 	var c ops.Cluster
-	if err := f.ask(cmd.Context(), "/cluster", &c); err != nil {
+	path := "/cluster"
+	if check {
+		path += "?check=true"
+	}
+	if err := f.ask(cmd.Context(), path, &c); err != nil {
 		return err
 	}
 	rows := [][]string{
 		{"CLUSTER", c.Name}, {"NODE", c.Node}, {"ROLE", c.Role}, {"OWNER", ownerText(&c)},
 		{"RECORDS", strconv.FormatUint(c.Index, 10)}, {"LEASE", secondsText(c.LeaseSeconds)},
 		{"FORWARDED", fmt.Sprintf("%d to the owner, %d from other nodes", c.Forwarded, c.Taken)}, {"NODES", peersText(&c)},
+	}
+	copies, whole := copiesText(&c)
+	if copies != "" {
+		rows = append(rows, []string{"COPIES", copies})
 	}
 	if c.Role == "standby" {
 		rows = append(rows, []string{"SILENT", secondsText(c.SilentSeconds)})
@@ -67,6 +77,8 @@ func runClusterStatus(cmd *cobra.Command, f *adminQuery) error {
 		return cli.Errorf(cli.CodeFailed, "node %s sees no majority of its cluster: no change is acknowledged", c.Node)
 	case c.Owner == "":
 		return cli.Errorf(cli.CodeFailed, "node %s knows of no owner of the journal", c.Node)
+	case !whole:
+		return cli.Errorf(cli.CodeFailed, "a copy of the journal is damaged, or differs from that of node %s", c.Node)
 	}
 	return nil
 }
@@ -89,4 +101,29 @@ func peersText(c *ops.Cluster) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// copiesText lists what is known of the copies of the journal, and returns false where one is not
+// what it must be.
+func copiesText(c *ops.Cluster) (text string, whole bool) {
+	var all []string
+	whole = true
+	add := func(node string, r *ops.ClusterReplica) {
+		switch {
+		case r == nil:
+			return
+		case r.Damage != "":
+			all = append(all, node+" (damaged)")
+		case r.Differs:
+			all = append(all, node+" (differs)")
+		default:
+			all = append(all, fmt.Sprintf("%s to %d", node, r.Index))
+		}
+		whole = whole && r.Damage == "" && !r.Differs
+	}
+	add(c.Node, c.Replica)
+	for _, p := range c.Peers {
+		add(p.Node, p.Replica)
+	}
+	return strings.Join(all, ", "), whole
 }

@@ -35,9 +35,10 @@ const (
 
 // clusterRig is three nodes, each a process.
 type clusterRig struct {
-	t     *testing.T
-	nodes []*clusterNode
-	web   http.Client
+	t        *testing.T
+	nodes    []*clusterNode
+	settings []string
+	web      http.Client
 }
 
 // clusterNode is one of them. Its addresses and its directory outlive its processes.
@@ -55,15 +56,22 @@ type clusterNode struct {
 // newClusterRig starts a cluster and waits until each node serves.
 func newClusterRig(t *testing.T) *clusterRig {
 	t.Helper()
+	return newClusterRigIn(t, t.TempDir)
+}
+
+// newClusterRigIn is newClusterRig whose nodes have the directories that dir returns, one after the
+// other, and more settings.
+func newClusterRigIn(t *testing.T, dir func() string, settings ...string) *clusterRig {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("three processes elect, die and recover")
 	}
-	r := &clusterRig{t: t, web: http.Client{Timeout: answerPatience}}
+	r := &clusterRig{t: t, settings: settings, web: http.Client{Timeout: answerPatience}}
 	free := reservePorts(t, 12)
 	var routes []string
 	for i, id := range []string{"n1", "n2", "n3"} {
 		p := free[4*i:]
-		r.nodes = append(r.nodes, &clusterNode{rig: r, id: id, dir: t.TempDir(), kernel: p[0], admin: p[1], peer: p[2], listen: p[3], out: newLines()})
+		r.nodes = append(r.nodes, &clusterNode{rig: r, id: id, dir: dir(), kernel: p[0], admin: p[1], peer: p[2], listen: p[3], out: newLines()})
 		routes = append(routes, id+"="+p[3])
 	}
 	t.Cleanup(func() {
@@ -111,6 +119,9 @@ func (n *clusterNode) start() {
 	n.cmd = program("serve", "--listen", n.kernel, "--http-listen=", "--admin-listen", n.admin, "--log-format=text", "--set", "store.dir="+n.dir,
 		"--set", "cluster.mode=embedded", "--set", "cluster.name=demo", "--set", "cluster.node="+n.id, "--set", "cluster.listen_addr="+n.listen,
 		"--set", "cluster.peer_addr="+n.peer, "--set", "cluster.routes="+n.routes, "--set", "cluster.election_timeout_ms=500", "--set", "cluster.lease_ms=1000")
+	for _, s := range n.rig.settings {
+		n.cmd.Args = append(n.cmd.Args, "--set", s)
+	}
 	n.cmd.Stdout, n.cmd.Stderr = n.out, n.out
 	n.ended = startTied(n.rig.t, n.cmd)
 }

@@ -43,7 +43,7 @@ type Config struct {
 	// Store returns the body of /store. It may take locks, and must return promptly.
 	Store func() Store
 	// Cluster returns the body of /cluster; nil: it is not found.
-	Cluster func() Cluster
+	Cluster func(ctx context.Context, check bool) Cluster
 	// Reload returns the body of /reload.
 	Reload func() Reload
 	// Latencies, Connections and Slow return what /latency, /connections and /slowlog show; nil:

@@ -45,6 +45,7 @@ type cluster struct {
 	again    bool        // Options.Again
 	lost     chan error
 	shared   atomic.Pointer[sharedStore]
+	replica  atomic.Pointer[replicaWatch]
 	closed   context.Context
 	close    context.CancelFunc
 	stopBeat func()
@@ -197,12 +198,13 @@ func (c *cluster) due() bool {
 	return !c.leaving.Load() && c.view.Due(owner.Now(), c.term, c.rank())
 }
 
-// able reports whether this node reaches a majority: one that does not cannot take over.
+// able reports whether this node reaches a majority, without which it cannot take over, and has a
+// whole copy of the journal.
 func (c *cluster) able() bool {
 	ctx, cancel := context.WithTimeout(c.closed, c.term)
 	defer cancel()
 	h := c.member.Health(ctx)
-	return h.Connected && (h.Quorum || c.cfg.Mode == config.ClusterNATS)
+	return h.Connected && (h.Quorum || c.cfg.Mode == config.ClusterNATS) && !c.replica.Load().isDamaged()
 }
 
 // beats takes what the owner has written.

@@ -57,6 +57,7 @@ func (s *server) standBy() (stop func()) {
 	}
 	s.exacta.serve(s.report)
 	s.ready.When(reasonNoOwner, func() bool { return !c.owns.Load() && !c.follows() })
+	s.ready.When(reasonReplicaDamaged, func() bool { return c.replica.Load().isDamaged() })
 	s.ready.Release(reasonRecovering)
 	s.options.notify(stateReady, stateStatus("following the journal of the cluster"))
 	alive, end := context.WithCancel(context.Background())
@@ -109,6 +110,9 @@ func (s *server) unrecoveredBy(err error) error {
 	if s.options.cluster != nil && s.options.RecoverTo == 0 &&
 		(s.options.Again || errors.As(err, new(*unrecovered))) && !errors.Is(err, replicated.ErrBehind) && !errors.As(err, new(*journal.DamageError)) {
 		return fmt.Errorf("%w: %w", ErrOwnershipLost, err)
+	}
+	if s.options.cluster != nil && errors.As(err, new(*journal.DamageError)) {
+		return damagedCluster{err}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/cluster/owner"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
@@ -80,17 +81,14 @@ func (c *cluster) openShared(ctx context.Context, ec embedded.Config) (*sharedSt
 		return nil, errors.New("it has the journal of a single server, which the cluster does not have: move it away, or set cluster.mode=off")
 	}
 	ec.Dir = filepath.Join(ec.Dir, copiesDir)
-	if err = os.MkdirAll(ec.Dir, 0o700); err != nil {
-		return nil, err
-	}
-	disk, err := embedded.Open(ec)
+	disk, err := c.openCopies(ec)
 	if err != nil {
 		return nil, err
 	}
-	s := &sharedStore{cluster: c, disk: disk}
+	s, watch := &sharedStore{cluster: c, disk: disk}, newReplicaWatch(c, log)
 	err = attempts(ctx, func(ctx context.Context) (err error) {
 		s.Store, err = replicated.Open(ctx, replicated.Config{
-			Stream: log, Chunks: log, Local: disk, Lease: c.term,
+			Stream: log, Chunks: log, Local: disk, Lease: c.term, Elsewhere: watch.elsewhere,
 			Elapsed: func() time.Duration { return time.Duration(owner.Now()) }, Logger: c.log,
 		})
 		return err
@@ -98,7 +96,27 @@ func (c *cluster) openShared(ctx context.Context, ec embedded.Config) (*sharedSt
 	if err != nil {
 		return nil, errors.Join(err, disk.Close())
 	}
-	return s, nil
+	c.replica.Store(watch)
+	return s, watch.start(s.Store)
+}
+
+// openCopies opens the copies of snapshots. Damaged ones are moved away: the others have what they
+// are copies of.
+func (c *cluster) openCopies(ec embedded.Config) (*embedded.Store, error) {
+	if err := os.MkdirAll(ec.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	disk, err := embedded.Open(ec)
+	if !errors.As(err, new(*journal.DamageError)) {
+		return disk, err
+	}
+	away := ec.Dir + ".damaged"
+	c.log.Error("the copies of snapshots on this node are damaged: it begins anew", "moved", away, "err", err)
+	err = errors.Join(os.RemoveAll(away), os.Rename(ec.Dir, away), os.MkdirAll(ec.Dir, 0o700))
+	if err != nil {
+		return nil, err
+	}
+	return embedded.Open(ec)
 }
 
 // openAttempt bounds one attempt to open the streams: nodes that start together elect leaders, and
@@ -118,11 +136,18 @@ func attempts(ctx context.Context, open func(ctx context.Context) error) error {
 	}
 }
 
+// streamName is that of the stream of the journal.
+func (c *cluster) streamName() string { return c.cfg.Name + "_0" }
+
 // openLog opens the streams, or makes them.
 func (c *cluster) openLog(ctx context.Context) (log *natslog.Log, err error) {
+	var local natslog.Local
+	if c.cfg.Mode != config.ClusterNATS {
+		local = c.member
+	}
 	err = attempts(ctx, func(ctx context.Context) (err error) {
 		log, err = natslog.Open(ctx, natslog.Config{
-			Conn: c.member.Conn(), Name: c.cfg.Name + "_0", Replicas: c.cfg.Replicas, AnswerWithin: answerWithin(c.term),
+			Conn: c.member.Conn(), Name: c.streamName(), Replicas: c.cfg.Replicas, AnswerWithin: answerWithin(c.term), Local: local,
 		})
 		return err
 	})

@@ -20,18 +20,23 @@ const (
 const viewWithin = time.Second
 
 // viewCluster returns what /cluster shows, nil where there is no cluster.
-func (s *server) viewCluster() func() ops.Cluster {
+func (s *server) viewCluster() func(ctx context.Context, check bool) ops.Cluster {
 	c := s.options.cluster
 	if c == nil {
 		return nil
 	}
-	return func() ops.Cluster {
-		ctx, cancel := context.WithTimeout(c.closed, viewWithin)
+	return func(ctx context.Context, check bool) ops.Cluster {
+		watch := c.replica.Load()
+		if check {
+			watch.check(ctx)
+		}
+		ctx, cancel := context.WithTimeout(ctx, viewWithin)
 		defer cancel()
 		h := c.member.Health(ctx)
 		v := ops.Cluster{
 			Name: c.cfg.Name, Node: c.id, Mode: c.cfg.Mode, Role: c.role(), LeaseSeconds: c.term.Seconds(),
 			Forwarded: c.forwards.Open(), Taken: c.peers.Open(), Quorum: h.Quorum, Problem: h.Problem, Peers: []ops.ClusterPeer{},
+			LeadsStream: c.member.Leads(c.streamName()),
 		}
 		if b, known := c.view.Owner(); known {
 			v.Owner, v.OwnerAddr = b.Node, b.Addr
@@ -48,6 +53,7 @@ func (s *server) viewCluster() func() ops.Cluster {
 		for _, p := range h.Peers {
 			v.Peers = append(v.Peers, ops.ClusterPeer{Node: p.Node, Seen: p.Seen})
 		}
+		watch.show(&v)
 		return v
 	}
 }
@@ -87,6 +93,10 @@ var clusterMetrics = []metric[cluster]{
 		}),
 	gauge("trunkline_cluster_forwarded_connections", "Clients of this node that another node serves.",
 		func(c *cluster) float64 { return float64(c.forwards.Open()) }),
+	gauge("trunkline_cluster_replica_damaged", "1 while the copy of the journal on this node is damaged.",
+		func(c *cluster) float64 { return oneIf(c.replica.Load().isDamaged()) }),
+	gauge("trunkline_cluster_replicas_differ", "Nodes that have another journal than this one.",
+		func(c *cluster) float64 { return float64(c.replica.Load().differing()) }),
 	gauge("trunkline_cluster_taken_connections", "Clients of other nodes that this node serves.",
 		func(c *cluster) float64 { return float64(c.peers.Open()) }),
 }
