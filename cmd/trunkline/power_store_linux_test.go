@@ -21,7 +21,7 @@ func TestPowerLoss(t *testing.T) {
 			t.Logf("seed %d", seed)
 			chance := rand.New(rand.NewPCG(seed, 0))
 			var kept []string
-			for round := range rounds.Few(1, 3) {
+			for round := range rounds.Few(1, 2) {
 				s := startStoreServer(t, disk.dir, mode, round)
 				time.Sleep(time.Duration(50+chance.IntN(1500)) * time.Millisecond) // an interval is a second
 				s.kill()

@@ -123,12 +123,16 @@ func (c *cluster) openCopies(ec embedded.Config) (*embedded.Store, error) {
 // a request that reaches none of them is never answered.
 const openAttempt = 2 * time.Second
 
-// attempts calls open until it is answered in time, or ctx ends.
+// attempts calls open until it is answered in time by servers that have a leader, or ctx ends.
 func attempts(ctx context.Context, open func(ctx context.Context) error) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, openAttempt)
 		err := open(attempt)
 		late := attempt.Err() != nil || errors.Is(err, context.DeadlineExceeded)
+		if natslog.Unavailable(err) {
+			late = true
+			<-attempt.Done()
+		}
 		cancel()
 		if err == nil || ctx.Err() != nil || !late {
 			return err

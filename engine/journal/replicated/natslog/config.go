@@ -93,6 +93,16 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	return l, nil
 }
 
+// Unavailable reports whether an error is that of servers that elect a leader, or wait for enough
+// of them.
+func Unavailable(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == unavailable
+}
+
+// unavailable is the code of their answer.
+const unavailable = 10008
+
 // recent reports whether a version of a server is at least 2.15.
 func recent(version string) bool {
 	var major, minor int

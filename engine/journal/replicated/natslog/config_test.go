@@ -2,6 +2,7 @@ package natslog_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -72,4 +73,11 @@ func TestConfigLimits(t *testing.T) {
 		}
 	}
 	c.Open(nc, strings.Repeat("x", 64), natstest.Patient)
+}
+
+func TestUnavailable(t *testing.T) {
+	elect := fmt.Errorf("cannot open: %w", &jetstream.APIError{Code: 503, ErrorCode: 10008})
+	if !natslog.Unavailable(elect) || natslog.Unavailable(&jetstream.APIError{Code: 503, ErrorCode: 10039}) || natslog.Unavailable(nil) {
+		t.Error("servers that elect a leader are not told from others")
+	}
 }
