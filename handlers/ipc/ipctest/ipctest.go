@@ -69,7 +69,7 @@ func With(f func(*Config)) Option { return f }
 // Server is a running endpoint.
 type Server struct {
 	// Addr is where it listens: host:port, or unix:///path.
-	Addr    string
+	Addr string
 	// Service is that of partition 0, and Services are those of all.
 	Service  *ipc.Service
 	Services []*ipc.Service
@@ -77,10 +77,10 @@ type Server struct {
 	Router   *route.Router   // nil without
 
 	hosts []*stream.Host // of the services behind a router
-	t    testing.TB
-	log  *journal.Log // nil without Config.Store
-	once sync.Once
-	done sync.WaitGroup
+	t     testing.TB
+	log   *journal.Log // nil without Config.Store
+	once  sync.Once
+	done  sync.WaitGroup
 }
 
 // Start runs an endpoint until the test ends.

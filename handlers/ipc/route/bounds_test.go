@@ -223,3 +223,73 @@ func TestLongIdentifiers(t *testing.T) {
 	b.send(request(strings.Repeat("i", 1025), "kernel", "GetProcess", `{"pid":"x"}`))
 	b.want(`FF {"id":"","ok":false,"error":{"code":"INVALID_ARGUMENT","message":"Invalid request field: id exceeds 1024 bytes"}}`)
 }
+
+// TestUnreadChunks: a client that does not read its streams stops their legs at the bound.
+func TestUnreadChunks(t *testing.T) {
+	c := newCluster(t, 2, nil)
+	b := c.connect()
+	b.send(request("s", "commbus", "Subscribe", `{"event_types":["a"]}`))
+	body := mpack.AppendStr(mpack.AppendStr(mpack.AppendMap(nil, 1), "payload"), strings.Repeat("x", 16<<10))
+	id := b.s.appendID(nil, b.s.streams[0].number, 1)
+	chunk := frame.Append(nil, frame.StreamChunk, append(mpack.AppendStr([]byte("\x82\xa2id"), id), chunkRest...), body)
+	l := &b.s.legs[1]
+	used, _, v := l.Feed(bytes.Repeat(chunk, 10), nil, c.now)
+	size := len(chunk) - len(id) + 1 // as the client gets it
+	if n := used / len(chunk); v != link.Blocked || n*size <= chunkBytes || (n-1)*size > chunkBytes {
+		t.Errorf("%d chunks of %d bytes taken, verdict %v", used/len(chunk), size, v)
+	}
+	for b.client() {
+	}
+	if used, _, _ = l.Feed(chunk, nil, c.now); used != len(chunk) || len(b.out) <= chunkBytes {
+		t.Errorf("%d bytes taken after the client read %d", used, len(b.out))
+	}
+	b.close()
+}
+
+// TestPartBytes: what partitions answer to one op is bounded together.
+func TestPartBytes(t *testing.T) {
+	f := func(over int, ok bool) {
+		t.Helper()
+		c := newCluster(t, 3, nil)
+		b := c.connect()
+		b.plug()
+		b.in = request("n", "kernel", "GetProcessCounts", `{}`)
+		b.client()
+		left := max(2*c.router.cfg.MaxFrameBytes, partBytes)
+		for i := range 3 {
+			b.drainLeg(i)
+			size := min(left, 5_000_000)
+			if left -= size; i == 2 {
+				size += over
+			}
+			rest := append([]byte(okRest), "\x81\xa1x\xdb"...)
+			n := size - len(rest) - 4
+			rest = append(rest, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+			rest = append(rest, bytes.Repeat([]byte("x"), n)...)
+			reply := frame.Append(nil, frame.Response, mpack.AppendStr([]byte("\x83\xa2id"), b.s.appendID(nil, b.s.op.number, 0)), rest)
+			b.s.legs[i].Feed(reply, nil, c.now)
+		}
+		if b.s.failed == ok {
+			t.Errorf("%d bytes above the bound: failed %v", over, b.s.failed)
+		}
+		b.close()
+	}
+	f(0, true)
+	f(1, false)
+}
+
+// TestDials: a leg that ends again and again before it is sent anything is given up.
+func TestDials(t *testing.T) {
+	c := newCluster(t, 2, nil)
+	b := c.connect()
+	b.in = request("1", "kernel", "GetProcess", `{"pid":"`+c.home(placement.Process, 0, "p")+`"}`)
+	b.client()
+	l := &b.s.legs[0]
+	for i := range maxDials {
+		l.connected(nil)
+		if again := l.ended(nil); again != (i < maxDials-1) || b.s.failed == again {
+			t.Errorf("dial %d: again %v, failed %v", i+1, again, b.s.failed)
+		}
+	}
+	b.close()
+}

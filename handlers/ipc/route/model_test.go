@@ -325,6 +325,12 @@ func FuzzLeg(f *testing.F) {
 	f.Add(respond(3), 2)
 	f.Add(append(respond(3), respond(300)...), 9)
 	f.Add([]byte{0, 0, 0, 5, 0x03, 0x80, 0x80, 0x80, 0x80}, 1)
+	const query, list = "\x83\xa2id\xb0" + "0123456700000001", "\x83\xa2id\xb0" + "0123456700000002"
+	f.Add(frame.Append(nil, frame.Response, []byte(query+okRest), []byte("\x80")), 0)
+	f.Add(frame.Append(nil, frame.Error, []byte(query+errorRest), []byte("\x81\xa4code\xa1x")), 1)
+	page := "\x83\xa9processes\x91\x80\xabnext_cursor\x07\xa7created\x91\x07"
+	f.Add(frame.Append(nil, frame.Response, []byte(list+okRest), []byte(page)), 0)
+	f.Add(frame.Append(nil, frame.Response, []byte(list+okRest), []byte(page)), 1)
 	f.Fuzz(func(t *testing.T, in []byte, cut int) {
 		c := newCluster(t, 2, nil)
 		b := c.connect()
@@ -338,8 +344,10 @@ func FuzzLeg(f *testing.F) {
 		b.drainLeg(0)
 		b.drainLeg(1)
 		cut = min(max(cut, 0), len(in))
-		used, _, _ := b.s.legs[0].Feed(in[:cut], nil, c.now)
-		b.s.legs[0].Feed(in[used:], nil, c.now)
+		l := &b.s.legs[cut%2]
+		used, _, _ := l.Feed(in[:cut], nil, c.now)
+		l.Feed(in[used:], nil, c.now)
+		b.s.legs[1-cut%2].Feed(respond(5), nil, c.now) // what is parked leaves
 		b.client()
 		for rest := b.out; len(rest) > 0; {
 			_, _, n := frame.Split(rest, 5<<20)

@@ -3,10 +3,13 @@ package route_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"syscall"
@@ -179,12 +182,14 @@ func TestReconnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificates := httptest.NewTLSServer(nil)
+	certificates.Close()
+	plain, secured := listen(t), tls.NewListener(listen(t), certificates.TLS)
+	trust := certificates.Client().Transport.(*http.Transport).TLSClientConfig
 	var served sync.WaitGroup
-	served.Go(func() { _ = r.Serve(ln) })
+	for _, ln := range []net.Listener{plain, secured} {
+		served.Go(func() { _ = r.Serve(ln) })
+	}
 	defer served.Wait()
 	defer func() {
 		if err := r.Shutdown(context.Background()); err != nil {
@@ -197,7 +202,11 @@ func TestReconnect(t *testing.T) {
 	}
 	var users sync.WaitGroup
 	for u := range 4 {
-		users.Go(func() { use(t, ln.Addr().String(), fmt.Sprint("user", u), 5*rounds) })
+		addr, opts := plain.Addr().String(), []client.Option(nil)
+		if u%2 == 1 {
+			addr, opts = secured.Addr().String(), []client.Option{client.WithTLS(trust)}
+		}
+		users.Go(func() { use(t, addr, opts, fmt.Sprint("user", u), 5*rounds) })
 	}
 	for i := range rounds {
 		time.Sleep(20 * time.Millisecond)
@@ -206,8 +215,17 @@ func TestReconnect(t *testing.T) {
 	users.Wait()
 }
 
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
 // use makes calls about some processes and compares what is acknowledged with what is kept.
-func use(t *testing.T, addr, name string, calls int) {
+func use(t *testing.T, addr string, opts []client.Option, name string, calls int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var c *client.Conn
@@ -222,7 +240,7 @@ func use(t *testing.T, addr, name string, calls int) {
 		for {
 			if c == nil {
 				var err error
-				if c, err = client.Dial(ctx, addr); err != nil {
+				if c, err = client.Dial(ctx, addr, opts...); err != nil {
 					t.Error(err)
 					return
 				}
@@ -250,4 +268,34 @@ func use(t *testing.T, addr, name string, calls int) {
 			}
 		}
 	}
+}
+
+// TestHold: a client whose partition has no owner loses its connection when Config.Hold is over.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	held := make(chan bool, 1)
+	r, err := route.New(route.Config{Partitions: 2, Hold: 50 * time.Millisecond,
+		Dial: func(ctx context.Context, _ int, _ string) (net.Conn, context.Context, error) {
+			_, bounded := ctx.Deadline()
+			held <- bounded
+			<-ctx.Done()
+			return nil, nil, ctx.Err()
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln := listen(t)
+	var served sync.WaitGroup
+	served.Go(func() { _ = r.Serve(ln) })
+	out, closed := exchange(t, ln.Addr().String(), nil, false)
+	if !<-held || !closed || len(out) > 0 {
+		t.Errorf("closed %v, %q", closed, out)
+	}
+	if err := r.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if n := r.Stats(); n != (route.Stats{Broken: 1}) {
+		t.Errorf("stats at the end: %+v", n)
+	}
+	served.Wait()
 }
