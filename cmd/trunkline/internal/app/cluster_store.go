@@ -105,15 +105,22 @@ func (c *cluster) openShared(ctx context.Context, ec embedded.Config) (*sharedSt
 // a request that reaches none of them is never answered.
 const openAttempt = 2 * time.Second
 
-// attempts calls open until it is answered in time, or ctx ends.
+// attemptPause is left between two of them.
+const attemptPause = 100 * time.Millisecond
+
+// attempts calls open until it is answered, or ctx ends.
 func attempts(ctx context.Context, open func(ctx context.Context) error) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, openAttempt)
 		err := open(attempt)
-		late := attempt.Err() != nil || errors.Is(err, context.DeadlineExceeded)
+		late := attempt.Err() != nil || natslog.Unanswered(err)
 		cancel()
 		if err == nil || ctx.Err() != nil || !late {
 			return err
+		}
+		select {
+		case <-time.After(attemptPause):
+		case <-ctx.Done():
 		}
 	}
 }

@@ -43,6 +43,8 @@ const (
 	wrongLastSequence = 10071
 	// containsDuplicate is the answer to a batch that was stored before.
 	containsDuplicate = 10201
+	// clusterNotAvailable is the answer of servers that have no leader.
+	clusterNotAvailable = 10008
 )
 
 const (
@@ -167,6 +169,14 @@ func outcome(err error, seq uint64) replicated.Outcome {
 		}
 	}
 	return replicated.Outcome{Err: err}
+}
+
+// Unanswered reports whether an error means no more than that no server has answered, as while they
+// elect a leader. It may be asked again.
+func Unanswered(err error) bool {
+	var api *jetstream.APIError
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders) ||
+		errors.As(err, &api) && api.ErrorCode == clusterNotAvailable
 }
 
 // decode makes a message of what a server gave.
