@@ -72,7 +72,6 @@ func (s *Store) claim() (bool, error) {
 		s.fence.Store(s.next)
 		return true, nil
 	case s.err() == nil:
-		s.log.Info("the log has more than it shows: following it", "seen", f.a.After, "err", f.err)
 		return false, nil
 	}
 	return false, f.err

@@ -14,10 +14,11 @@ import (
 // this node is to take the log over, or was shown nothing for a while; then Tail asks the stream
 // for what f has not seen, and asks due, as something may have come since. It goes on, with another
 // channel, unless f has seen all and due is true: then it takes the log over and returns nil. Where
-// the stream refuses that, as it has more than it shows, Tail goes on. heard is called for each message of the stream, of whatever kind, with its Owner and Sent.
-// Where the stream does not answer, Tail asks again. It stops at the first error of f and returns
-// it, and when ctx ends or the Store closes. ErrRebuild is returned where what is next was purged
-// or cut, a *journal.DamageError where it is lost.
+// the stream refuses that, as it has more than it shows, Tail goes on. heard is called for each
+// message of the stream, of whatever kind, with its Owner and Sent. Where the stream does not
+// answer, Tail asks again. It stops at the first error of f and returns it, and when ctx ends or
+// the Store closes. ErrRebuild is returned where what is next was purged or cut, a
+// *journal.DamageError where it is lost.
 func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan struct{}, due func() bool, heard func(owner uint64, sent time.Duration), f func(first journal.Index, block []byte) error) error {
 	t := tailing{s: s, ctx: ctx, from: from, cuts: s.cuts(), heard: heard, f: f}
 	next := turn()
@@ -38,24 +39,29 @@ func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan
 			if owns, err := s.claim(); owns || err != nil {
 				return err
 			}
+			if !t.refused {
+				s.log.Info("journal has more than its stream shows, and is followed until it does", "seen", t.next-1)
+			}
+			t.refused = true
 		}
 	}
 }
 
 // tailing is a Tail that goes on.
 type tailing struct {
-	s      *Store
-	ctx    context.Context
-	from   journal.Index
-	cuts   []cut
-	begin  uint64 // the sequence that it began at
-	next   uint64 // the next sequence, 0 before it is known
-	whole  joiner
-	last   journal.Index // first index of the last block that f got
-	heard  func(owner uint64, sent time.Duration)
-	f      func(first journal.Index, block []byte) error
-	failed error // of f
-	silent bool  // it is known to the operator that the stream does not answer
+	s       *Store
+	ctx     context.Context
+	from    journal.Index
+	cuts    []cut
+	begin   uint64 // the sequence that it began at
+	next    uint64 // the next sequence, 0 before it is known
+	whole   joiner
+	last    journal.Index // first index of the last block that f got
+	heard   func(owner uint64, sent time.Duration)
+	f       func(first journal.Index, block []byte) error
+	failed  error // of f
+	refused bool  // the log was not to be taken over, and that is known to the operator
+	silent  bool  // it is known to the operator that the stream does not answer
 }
 
 // final reports whether an error ends the Tail: any but those of a stream that does not answer.

@@ -8,7 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/cluster/owner"
@@ -67,6 +70,23 @@ func TestASilentOwnerIsNotWaitedFor(t *testing.T) {
 	if err := errors.Join(peers.Close(), <-served); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestStreamsWithoutALeaderAreAskedAgain, and those that refuse are not.
+func TestStreamsWithoutALeaderAreAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := func(answers ...error) (n int, err error) {
+			err = attempts(t.Context(), func(context.Context) error {
+				n++
+				return fmt.Errorf("cannot open stream: %w", answers[n-1])
+			})
+			return n, err
+		}
+		refused := errors.New("it could lose what was acknowledged")
+		if n, err := asked(nats.ErrNoResponders, context.DeadlineExceeded, refused, nil); n != 3 || !errors.Is(err, refused) {
+			t.Errorf("asked %d times: %v", n, err)
+		}
+	})
 }
 
 // TestAnOwnerAsksPastItsLease, and for no longer than the stream remembers what it was sent.

@@ -142,12 +142,12 @@ const (
 	openPause   = 100 * time.Millisecond
 )
 
-// attempts calls open until it is answered in time, or ctx ends.
+// attempts calls open until it is answered, or ctx ends.
 func attempts(ctx context.Context, open func(ctx context.Context) error) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, openAttempt)
 		err := open(attempt)
-		late := attempt.Err() != nil || errors.Is(err, context.DeadlineExceeded) || natslog.Temporary(err)
+		late := attempt.Err() != nil || natslog.Unanswered(err)
 		cancel()
 		if err == nil || !late || !pause(ctx, openPause) {
 			return err

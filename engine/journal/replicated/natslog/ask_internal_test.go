@@ -3,6 +3,7 @@ package natslog
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,12 +30,13 @@ func TestAskAgain(t *testing.T) {
 	f := func(what string, asked int, took time.Duration, want error, answers ...func(context.Context) error) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
-			n, began := 0, time.Now()
+			var asks atomic.Int64
+			began := time.Now()
 			_, err := ask(t.Context(), within, func(ctx context.Context) (int, error) {
-				n++
+				n := int(asks.Add(1))
 				return n, answers[min(n, len(answers))-1](ctx)
 			})
-			if since := time.Since(began); n != asked || since != took || !errors.Is(err, want) {
+			if since, n := time.Since(began), int(asks.Load()); n != asked || since != took || !errors.Is(err, want) {
 				t.Errorf("%s: %v after %v and %d questions", what, err, since, n)
 			}
 		})

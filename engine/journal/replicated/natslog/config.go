@@ -51,15 +51,6 @@ type Config struct {
 // ErrPartitions is returned for a stream of a cluster with another number of partitions.
 var ErrPartitions = errors.New("the number of partitions is fixed when a cluster is made")
 
-// unavailable is the class of errors of servers that have no leader.
-const unavailable = 503
-
-// Temporary reports whether an error of Open may pass by itself: the servers have no leader yet.
-func Temporary(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.Code == unavailable
-}
-
 // partitionsKey names the number of partitions in the metadata of a stream. A stream without it is
 // the only one.
 const partitionsKey = "trunkline_partitions"

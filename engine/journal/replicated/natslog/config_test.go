@@ -3,7 +3,6 @@ package natslog_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -106,13 +105,5 @@ func TestPartitionsAreFixed(t *testing.T) {
 				t.Errorf("streams %s of %d are asked for with %d: %v", name, made, partitions, err)
 			}
 		}
-	}
-}
-
-// TestTemporary: servers without a leader are asked again, and those that refuse are not.
-func TestTemporary(t *testing.T) {
-	wrapped := func(code int) error { return fmt.Errorf("cannot open: %w", &jetstream.APIError{Code: code}) }
-	if !natslog.Temporary(wrapped(503)) || natslog.Temporary(wrapped(400)) || natslog.Temporary(natslog.ErrPartitions) || natslog.Temporary(nil) {
-		t.Error("503 alone passes by itself")
 	}
 }

@@ -182,6 +182,14 @@ func outcome(err error, seq uint64) replicated.Outcome {
 	return replicated.Outcome{Err: err}
 }
 
+// Unanswered reports whether an error means no more than that no server has answered, as while they
+// elect a leader. It may be asked again.
+func Unanswered(err error) bool {
+	var api *jetstream.APIError
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders) ||
+		errors.As(err, &api) && api.ErrorCode == notAvailable
+}
+
 // decode makes a message of what a server gave.
 func (l *Log) decode(seq uint64, subject string, header nats.Header, data []byte) (*replicated.Message, error) {
 	m := &replicated.Message{Seq: seq, Data: data}
