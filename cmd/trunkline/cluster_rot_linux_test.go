@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/obs"
 	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ops"
 )
@@ -63,12 +64,15 @@ func (r *clusterRig) sameCopies() {
 		r.until("the copies of all nodes are compared with that of "+n.id, func() bool {
 			var c ops.Cluster
 			n.get("/cluster?check=true", &c)
-			compared := len(c.Copies) == len(r.nodes)
-			for _, of := range c.Copies {
-				if of.Differs || of.Damage != "" {
-					r.t.Errorf("node %s: the copy of %s: %+v", n.id, of.Node, of)
+			compared := true
+			for _, p := range append([]obs.ClusterPartition{c.ClusterPartition}, c.Partitions...) {
+				compared = compared && len(p.Copies) == len(r.nodes)
+				for _, of := range p.Copies {
+					if of.Differs || of.Damage != "" {
+						r.t.Errorf("node %s: the copy of %s of partition %d: %+v", n.id, of.Node, p.Partition, of)
+					}
+					compared = compared && (of.Node == n.id || of.Compared)
 				}
-				compared = compared && (of.Node == n.id || of.Compared)
 			}
 			return compared
 		})
@@ -98,8 +102,13 @@ func filledCluster(t *testing.T, settings ...string) (*clusterRig, *usageBook, *
 // TestClusterRottenCopy: a bit of the journal flips on the disk of one node; in the long form its
 // end is cut off too. The node notices, shows it, and copies the journal anew from the two others,
 // while clients of all nodes work and nothing is answered that was not written.
-func TestClusterRottenCopy(t *testing.T) {
-	r, book, load := filledCluster(t)
+func TestClusterRottenCopy(t *testing.T) { rottenCopy(t) }
+
+// TestClusterRottenCopyOfPartitions: with several partitions the node copies all of them anew.
+func TestClusterRottenCopyOfPartitions(t *testing.T) { rottenCopy(t, "cluster.partitions=3") }
+
+func rottenCopy(t *testing.T, settings ...string) {
+	r, book, load := filledCluster(t, settings...)
 	defer load.end()
 	for round := range rounds.Few(1, 1) {
 		cut := round%2 == 1

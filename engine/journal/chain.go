@@ -1,7 +1,7 @@
 package journal
 
-// Chain verifies blocks that come one after the other, as Replay does, without a store: a standby
-// checks with it what it follows. It is for one goroutine.
+// Chain verifies blocks that come one after the other, as Replay does, without a store: a node
+// checks with it what it keeps. It is for one goroutine.
 type Chain struct{ inspection }
 
 // NewChain returns one for the blocks of a partition and mode, from the one that holds an index on.
@@ -32,7 +32,3 @@ func (c *Chain) Next(first Index, b []byte) (*BlockView, error) {
 	c.take(&d, len(b))
 	return &c.shown, nil
 }
-
-// Last returns the index of the last record that was verified, and before the first block the one
-// before the index that the Chain begins at.
-func (c *Chain) Last() Index { return c.want - 1 }
