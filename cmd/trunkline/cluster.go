@@ -123,21 +123,23 @@ func clusterRows(c *ops.Cluster) [][]string {
 			t.add("FENCE", "%d", c.OwnerFence)
 		}
 		t.add("RECORDS", "%d", c.Index)
-		if text, _ := copiesText(c.Copies); text != "" {
-			t.add("COPIES", "%s", text)
-		}
 	}
 	for i := range c.Partitions {
 		p := &c.Partitions[i]
 		t.add(fmt.Sprintf("PARTITION %d", p.Partition), "%s, owner %s, %d records", p.Role, ownerText(p), p.Index)
-		if text, _ := copiesText(p.Copies); text != "" {
-			t.add("COPIES", "%s", text)
-		}
 	}
 	t.add("LEASE", "%s", secondsText(c.LeaseSeconds))
 	t.add("FORWARDED", "%d to the owner, %d from other nodes", c.Forwarded, c.Taken)
 	if c.Role == obs.RoleStandby && len(c.Partitions) == 0 {
 		t.add("SILENT", "%s", secondsText(c.SilentSeconds))
+	}
+	if text, _ := copiesText(c.Copies); text != "" && len(c.Partitions) == 0 {
+		t.add("COPIES", "%s", text)
+	}
+	for i := range c.Partitions {
+		if text, _ := copiesText(c.Partitions[i].Copies); text != "" {
+			t.add(fmt.Sprintf("COPIES %d", i), "%s", text)
+		}
 	}
 	if c.Mode == config.ClusterNATS {
 		t.add("SERVERS", "%s", peersText(c))
