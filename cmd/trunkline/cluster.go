@@ -33,27 +33,33 @@ func newClusterCmd() *cobra.Command {
 
 func newClusterStatusCmd() *cobra.Command {
 	var f adminQuery
+	var check bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show which node owns the journal, and which nodes are seen",
 		Long: "Show what a node knows of its cluster: its role, the node that owns the journal,\n" +
-			"and all nodes with their last records and how many they lack of the owner's\n" +
-			"(LAG). Any node can be asked. The exit code is 1 while it knows of no owner or\n" +
-			"sees no majority.",
-		Example: "  trunkline cluster status\n  trunkline cluster status --admin 127.0.0.1:50092 --json",
+			"the nodes' copies of it, and all nodes with their last records and how many they\n" +
+			"lack of the owner's (LAG). Any node can be asked. The exit code is 1 while it\n" +
+			"knows of no owner, sees no majority, or a copy is damaged or differs.",
+		Example: "  trunkline cluster status\n  trunkline cluster status --check\n  trunkline cluster status --admin 127.0.0.1:50092 --json",
 		Args:    cobra.NoArgs,
 	}
 	f.add(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runClusterStatus(cmd, &f) }
+	cmd.Flags().BoolVar(&check, "check", false, "have all nodes verify a part of their copies now")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runClusterStatus(cmd, &f, check) }
 	return cmd
 }
 
-func runClusterStatus(cmd *cobra.Command, f *adminQuery) error {
+func runClusterStatus(cmd *cobra.Command, f *adminQuery, check bool) error {
 	if err := f.find(cmd); err != nil {
 		return err
 	}
 	var c ops.Cluster
-	if err := f.ask(cmd.Context(), "/cluster", &c); err != nil {
+	path := "/cluster"
+	if check {
+		path += "?check=true"
+	}
+	if err := f.ask(cmd.Context(), path, &c); err != nil {
 		return err
 	}
 	err := cli.Show(cmd, c, clusterRows(&c))
@@ -73,8 +79,32 @@ func runClusterStatus(cmd *cobra.Command, f *adminQuery) error {
 			return cli.Errorf(cli.CodeFailed, "node %s knows of no owner of the journal (partition %d)", c.Node, p.Partition).
 				WithHint("ask another node with --admin; docs/cluster.md has more under 'No owner'")
 		}
+		if _, whole := copiesText(p.Copies); !whole {
+			return cli.Errorf(cli.CodeFailed, "a copy of the journal is damaged, or differs from that of node %s (partition %d)", c.Node, p.Partition).
+				WithHint("docs/cluster.md has more under 'A damaged replica' and 'A node that differs'")
+		}
 	}
 	return nil
+}
+
+// copiesText lists what is known of the copies of a journal, and returns false where one is not
+// what it must be.
+func copiesText(copies []obs.ClusterCopy) (text string, whole bool) {
+	var all []string
+	whole = true
+	for i := range copies {
+		switch r := &copies[i]; {
+		case r.Damage != "":
+			all = append(all, benchview.Clean(r.Node)+" (damaged)")
+			whole = false
+		case r.Differs:
+			all = append(all, benchview.Clean(r.Node)+" (differs)")
+			whole = false
+		default:
+			all = append(all, fmt.Sprintf("%s to %d", benchview.Clean(r.Node), r.Index))
+		}
+	}
+	return strings.Join(all, ", "), whole
 }
 
 // clusterRows is what is known of the cluster as a whole: in rows of its own what differs between
@@ -93,10 +123,16 @@ func clusterRows(c *ops.Cluster) [][]string {
 			t.add("FENCE", "%d", c.OwnerFence)
 		}
 		t.add("RECORDS", "%d", c.Index)
+		if text, _ := copiesText(c.Copies); text != "" {
+			t.add("COPIES", "%s", text)
+		}
 	}
 	for i := range c.Partitions {
 		p := &c.Partitions[i]
 		t.add(fmt.Sprintf("PARTITION %d", p.Partition), "%s, owner %s, %d records", p.Role, ownerText(p), p.Index)
+		if text, _ := copiesText(p.Copies); text != "" {
+			t.add("COPIES", "%s", text)
+		}
 	}
 	t.add("LEASE", "%s", secondsText(c.LeaseSeconds))
 	t.add("FORWARDED", "%d to the owner, %d from other nodes", c.Forwarded, c.Taken)

@@ -119,7 +119,7 @@ func isAck(data []byte) bool {
 // arrive: for less than a lease, for more, or with the connection. What was acknowledged is there,
 // nothing is counted twice, and no tool runs twice for a key.
 func TestClusterLostAcks(t *testing.T) {
-	r := makeClusterRig(t, 2, []string{"cluster.mode=nats", "cluster.nats_accept_lazy_sync=true", "cluster.lease_ms=500", soakSnapshot, "toolhost.idempotency_ttl_ms=3600000"})
+	r := makeClusterRig(t, 2, t.TempDir, []string{"cluster.mode=nats", "cluster.nats_accept_lazy_sync=true", "cluster.lease_ms=500", soakSnapshot, "toolhost.idempotency_ttl_ms=3600000"})
 	servers := natstest.New(t)
 	ways := make(map[*clusterNode]*ackLoser)
 	for i, n := range r.nodes {

@@ -115,7 +115,7 @@ func TestClusterFullDisk(t *testing.T) {
 	if disk == nil {
 		t.Skip("needs a disk of its own")
 	}
-	r := makeClusterRig(t, 3, nil)
+	r := makeClusterRig(t, 3, t.TempDir, nil)
 	r.nodes[0].dir = disk.dir
 	r.startLinked()
 	n := r.nodes[0]

@@ -61,7 +61,14 @@ type clusterNode struct {
 // ones of all nodes.
 func newClusterRig(t *testing.T, settings ...string) *clusterRig {
 	t.Helper()
-	r := makeClusterRig(t, 3, settings)
+	return newClusterRigIn(t, t.TempDir, settings...)
+}
+
+// newClusterRigIn is newClusterRig whose nodes have the directories that dir returns, one after the
+// other.
+func newClusterRigIn(t *testing.T, dir func() string, settings ...string) *clusterRig {
+	t.Helper()
+	r := makeClusterRig(t, 3, dir, settings)
 	r.startAll(func(n *clusterNode) (peerAddr string, routes []string) {
 		for _, other := range r.nodes {
 			routes = append(routes, other.id+"="+other.listen)
@@ -91,8 +98,9 @@ func (r *clusterRig) startLinked() {
 	})
 }
 
-// makeClusterRig returns a rig whose nodes have not started, and that ends with the test.
-func makeClusterRig(t *testing.T, nodes int, settings []string) *clusterRig {
+// makeClusterRig returns a rig whose nodes have not started, and that ends with the test. They have
+// the directories that dir returns.
+func makeClusterRig(t *testing.T, nodes int, dir func() string, settings []string) *clusterRig {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("processes elect, die and recover")
@@ -100,7 +108,7 @@ func makeClusterRig(t *testing.T, nodes int, settings []string) *clusterRig {
 	r := &clusterRig{t: t, web: http.Client{Timeout: answerPatience}}
 	for i := range nodes {
 		p, id := reservePorts(t, 4), fmt.Sprint("n", i+1)
-		r.nodes = append(r.nodes, &clusterNode{rig: r, id: id, dir: t.TempDir(), kernel: p[0], admin: p[1], peer: p[2], listen: p[3], out: newLines(),
+		r.nodes = append(r.nodes, &clusterNode{rig: r, id: id, dir: dir(), kernel: p[0], admin: p[1], peer: p[2], listen: p[3], out: newLines(),
 			settings: append([]string{"cluster.name=demo", "cluster.node=" + id, "cluster.peer_addr=" + p[2], "cluster.lease_ms=1000"}, settings...)})
 	}
 	t.Cleanup(func() {

@@ -69,7 +69,7 @@ func newSoak(t *testing.T, seed uint64) *soak {
 	}
 	s := &soak{seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), binaries: []string{""}, known: make(map[string]int64)}
 	s.disk = newSmallDisk(t) // before the rig, which ends before it
-	s.clusterRig = makeClusterRig(t, 3, []string{soakSnapshot})
+	s.clusterRig = makeClusterRig(t, 3, t.TempDir, []string{soakSnapshot})
 	if s.disk != nil {
 		s.nodes[0].dir = s.disk.dir
 	}

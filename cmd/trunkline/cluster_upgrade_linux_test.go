@@ -15,7 +15,7 @@ func TestClusterUpgrade(t *testing.T) {
 		t.Skip("builds the program twice")
 	}
 	from, to := buildProgram(t, "v1.0.0"), buildProgram(t, "v1.0.1")
-	r := makeClusterRig(t, 3, []string{soakSnapshot})
+	r := makeClusterRig(t, 3, t.TempDir, []string{soakSnapshot})
 	for _, n := range r.nodes {
 		n.binary = from
 	}

@@ -113,9 +113,14 @@ func (w *inspection) next(first Index, b []byte) error {
 	if err := w.settle(d.first); err != nil {
 		return err
 	}
-	w.prev, w.chain, w.known, w.want = d.header, d.chain, true, d.last()+1
-	w.shown = BlockView{First: d.first, Last: d.last(), Epoch: d.epoch, Time: d.time, Claim: d.kind == kindClaim, Bytes: len(b), Hash: d.chain, b: d}
+	w.take(&d, len(b))
 	return w.each(&w.shown)
+}
+
+// take goes on behind a good block of some bytes.
+func (w *inspection) take(d *block, bytes int) {
+	w.prev, w.chain, w.known, w.want = d.header, d.chain, true, d.last()+1
+	w.shown = BlockView{First: d.first, Last: d.last(), Epoch: d.epoch, Time: d.time, Claim: d.kind == kindClaim, Bytes: bytes, Hash: d.chain, b: *d}
 }
 
 // lose begins a damage, unless one is open: what follows then belongs to it.

@@ -147,4 +147,26 @@ type ClusterPartition struct {
 	// a standby has heard of the journal.
 	OwnerChanges  uint64  `json:"owner_changes"`
 	SilentSeconds float64 `json:"silent_seconds"`
+	// LeadsStream: what is read of the journal comes from this node, beside what each node reads in
+	// long runs. It need not be the owner.
+	LeadsStream bool `json:"leads_stream"`
+	// Copies are those of the journal on this node and on others, by their last reports, in the
+	// order of their names. There are none where servers of an operator keep the journal.
+	Copies []ClusterCopy `json:"copies,omitempty"`
+}
+
+// ClusterCopy is the copy of a journal on a node, by its last report.
+type ClusterCopy struct {
+	Node string `json:"node"`
+	// Index is the last record of the copy, and Hash stands for the journal up to there.
+	Index uint64 `json:"index"`
+	Hash  string `json:"hash"`
+	// AgeSeconds is how old the report is.
+	AgeSeconds float64 `json:"age_seconds"`
+	// Damage is what is wrong with the copy, "" for nothing that is known.
+	Damage string `json:"damage"`
+	// Compared: the copy of the node that answers has that record too. Differs: it is another one,
+	// or another one is before it.
+	Compared bool `json:"compared"`
+	Differs  bool `json:"differs"`
 }

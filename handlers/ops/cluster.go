@@ -2,6 +2,7 @@ package ops
 
 import (
 	"net/http"
+	"strconv"
 
 	"trunkline/engine/obs"
 )
@@ -15,7 +16,10 @@ const StandbyHeader = "Trunkline-Standby"
 
 func (c Config) addCluster(mux *http.ServeMux) {
 	if c.Cluster != nil {
-		mux.HandleFunc("/cluster", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, c.Cluster()) })
+		mux.HandleFunc("/cluster", func(w http.ResponseWriter, r *http.Request) {
+			check, _ := strconv.ParseBool(r.URL.Query().Get("check")) // anything else is no
+			answer(w, http.StatusOK, c.Cluster(r.Context(), check))
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -33,13 +34,20 @@ func TestCluster(t *testing.T) {
 	if code, _, _ := ask(c, "GET", "/cluster"); code != 404 {
 		t.Errorf("%d without a cluster", code)
 	}
-	c.Cluster = func() obs.Cluster {
+	checked := false
+	c.Cluster = func(_ context.Context, check bool) obs.Cluster {
+		checked = check
 		return obs.Cluster{Name: "demo", Nodes: []obs.ClusterNode{{Node: "n1"}}, ClusterPartition: obs.ClusterPartition{Role: obs.RoleOwner}}
 	}
 	code, body, _ := ask(c, "GET", "/cluster")
 	for _, want := range []string{`"name":"demo"`, `"nodes":[{"node":"n1"`, `"heard_seconds":null,"lag":null}]`, `"partition":0,"role":"owner",`} {
 		if code != 200 || !strings.Contains(body, want) {
 			t.Errorf("%d %s, want %s", code, body, want)
+		}
+	}
+	for query, want := range map[string]bool{"": false, "?check=true": true, "?check=1": true, "?check=": false, "?check=maybe": false} {
+		if code, _, _ := ask(c, "GET", "/cluster"+query); code != 200 || checked != want {
+			t.Errorf("%q: %d, checked %v", query, code, checked)
 		}
 	}
 }

@@ -43,7 +43,7 @@ type Config struct {
 	// Store returns the body of /store. It may take locks, and must return promptly.
 	Store func() Store
 	// Cluster returns the body of /cluster; nil: it is not found.
-	Cluster func() Cluster
+	Cluster func(ctx context.Context, check bool) Cluster
 	// Standing returns what this server is to the journal of its cluster; nil, or that it returns:
 	// there is none.
 	Standing func() *obs.Standing

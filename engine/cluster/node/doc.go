@@ -13,12 +13,13 @@
 // nodes and for nothing else, and takes no signal: the process stops it by Close, which first hands
 // its leaderships to other nodes.
 //
-// Three things of it are not options of the library; each depends on the pinned version, which the
+// Four things of it are not options of the library; each depends on the pinned version, which the
 // package does not build without (version.go):
 //
 //	timers.go    the time after which followers elect another leader
 //	listener.go  a listener for clients that has no address
 //	status.go    the library's name of the group that all nodes are in
+//	replica.go   what its server keeps of a stream, beside what the stream has
 //
 // # Who may be a node
 //
@@ -30,6 +31,7 @@
 //	directory/
 //	  trunkline-cluster.json   cluster, node and partitions: fixed when the directory is made
 //	  jetstream/               files of the server
+//	  trunkline-renew.json     the next start moves those away and copies all anew
 //
 // A lock on that file keeps a second process out.
 package node

@@ -102,11 +102,11 @@ func start(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err = cfg.probe(ctx, ""); err != nil {
 		return nil, err
 	}
-	return cfg.begin()
+	return cfg.begin(ctx)
 }
 
 // begin starts the server of a node that may be one.
-func (cfg Config) begin() (_ *Node, err error) {
+func (cfg Config) begin(ctx context.Context) (_ *Node, err error) {
 	e := &embedded{cfg: cfg, log: newServerLog(cfg.Logger)}
 	if e.dir, err = takeDirectory(cfg.Dir, identity{identityFormat, cfg.Cluster, cfg.Node, cfg.Partitions}); err != nil {
 		return nil, fmt.Errorf("cannot use directory %s: %w", cfg.Dir, err)
@@ -116,6 +116,9 @@ func (cfg Config) begin() (_ *Node, err error) {
 			err = errors.Join(err, e.dir.Close())
 		}
 	}()
+	if err = cfg.renew(ctx); err != nil {
+		return nil, err
+	}
 	if err = holdTimers(cfg.ElectionTimeout); err != nil {
 		return nil, err
 	}

@@ -468,7 +468,7 @@ func TestTwoNodesWithOneIDThatStartAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.start("c")
-	second, err := twin.begin()
+	second, err := twin.begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -482,7 +482,7 @@ func TestTwoNodesWithOneIDThatStartAtATime(t *testing.T) {
 		if err := c.secure(); err != nil {
 			return nil, err
 		}
-		return c.begin()
+		return c.begin(t.Context())
 	}()
 	if err != nil {
 		t.Fatal(err)

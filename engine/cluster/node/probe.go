@@ -34,6 +34,8 @@ type Answer struct {
 	// Refused is why this node must not start: who answered is not the node of the list, or is one
 	// with the id of this node, maybe this node itself.
 	Refused error
+
+	start string // of the server that answers
 }
 
 // Probe asks the address of each node who answers there, all at a time, within two seconds.
@@ -53,7 +55,7 @@ func (cfg *Config) ask(ctx context.Context, own string) []Answer {
 	for i, r := range cfg.Routes {
 		wg.Go(func() {
 			g, err := greet(ctx, r.Addr, cfg.TLS)
-			answers[i] = Answer{Route: r, Unreachable: err}
+			answers[i] = Answer{Route: r, Unreachable: err, start: g.ID}
 			if err == nil {
 				answers[i].Refused = cfg.accepts(r, g, own)
 			}

@@ -1,6 +1,7 @@
 package replicated
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -42,6 +43,10 @@ type Config struct {
 	Lease time.Duration
 	// InFlight is how many blocks may be on their way. 0: defaultInFlight; at most maxInFlight.
 	InFlight int
+	// Elsewhere is called where the node that answers for the stream has lost messages, with what
+	// it has lost. It has another node answer, and reports whether one may: then they are asked for
+	// again. nil: none may.
+	Elsewhere func(ctx context.Context, lost error) bool
 	// Elapsed reads a clock that runs evenly. nil: the time since Open.
 	Elapsed func() time.Duration
 	// Logger gets what an operator should know. nil: it is dropped.
@@ -54,6 +59,9 @@ func (c *Config) complete() error {
 	}
 	if c.InFlight == 0 {
 		c.InFlight = defaultInFlight
+	}
+	if c.Elsewhere == nil {
+		c.Elsewhere = func(context.Context, error) bool { return false }
 	}
 	if c.Elapsed == nil {
 		opened := time.Now()

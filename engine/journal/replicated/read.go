@@ -46,24 +46,28 @@ func (s *Store) read(ctx context.Context, from, to uint64, f func(m *Message) er
 	return nil
 }
 
-// single calls f with one message.
+// single calls f with one message. Where the leader has lost it, another one may have it.
 func (s *Store) single(ctx context.Context, seq uint64, f func(m *Message) error) error {
-	seen, failed := false, error(nil)
-	err := s.cfg.Stream.Read(ctx, seq, seq, func(m *Message) error {
-		if seen = m.Seq == seq; seen {
-			failed = f(m)
+	for {
+		seen, failed := false, error(nil)
+		err := s.cfg.Stream.Read(ctx, seq, seq, func(m *Message) error {
+			if seen = m.Seq == seq; seen {
+				failed = f(m)
+			}
+			return failed
+		})
+		switch {
+		case failed != nil:
+			return failed
+		case err != nil:
+			return fmt.Errorf("cannot read message %d of the stream: %w", seq, err)
+		case seen:
+			return nil
 		}
-		return failed
-	})
-	switch {
-	case failed != nil:
-		return failed
-	case err != nil:
-		return fmt.Errorf("cannot read message %d of the stream: %w", seq, err)
-	case !seen:
-		return s.missing(ctx, seq)
+		if err = s.missing(ctx, seq); !errors.As(err, new(*journal.DamageError)) || !s.cfg.Elsewhere(ctx, err) {
+			return err
+		}
 	}
-	return nil
 }
 
 // missing returns why a message is not there: it was purged, or it is lost.

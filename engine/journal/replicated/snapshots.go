@@ -215,14 +215,33 @@ func (s *Store) ReadSnapshot(g uint64, f func(chunk []byte) error) error {
 	if !ok {
 		return fmt.Errorf("cannot read snapshot generation %d: there is none", g)
 	}
-	local, err := s.copied(&e)
-	switch {
-	case err != nil:
+	if local, err := s.copied(&e); err != nil {
 		return err
-	case local:
+	} else if local && s.intact(&e) {
 		return s.cfg.Local.ReadSnapshot(g, f)
 	}
 	return s.verify(s.ctx, &e, f)
+}
+
+// intact reports whether a local copy is what was written. It is read before it is used: the caller
+// cannot take back what it has seen.
+func (s *Store) intact(e *entry) bool {
+	sum, n := uint64(0), uint32(0)
+	err := s.cfg.Local.ReadSnapshot(e.number, func(chunk []byte) error {
+		sum = sumOf(sum, chunk)
+		n++
+		return nil
+	})
+	switch {
+	case err == nil && sum == e.sum && n == e.chunks:
+		return true
+	case err != nil && !errors.As(err, new(*journal.DamageError)):
+		return false // it cannot be read now
+	case err == nil:
+		err = errors.New("its chunks are not what was written")
+	}
+	s.giveUpCopy(e.number, err)
+	return false
 }
 
 // copied reports whether the local store has a whole copy of a snapshot.
@@ -231,9 +250,24 @@ func (s *Store) copied(e *entry) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("cannot list local snapshots: %w", err)
 	}
-	return slices.ContainsFunc(list, func(l journal.Snapshot) bool {
-		return l.Number == e.number && l.Err == nil && bytes.Equal(l.Meta, e.meta)
-	}), nil
+	for _, l := range list {
+		switch {
+		case l.Number != e.number:
+		case l.Err != nil:
+			s.giveUpCopy(e.number, l.Err)
+		case bytes.Equal(l.Meta, e.meta):
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// giveUpCopy drops a local copy that is not what was written: the shared set is there.
+func (s *Store) giveUpCopy(number uint64, why error) {
+	s.log.Error("the copy of a snapshot on this node is damaged: the shared one is read", "generation", number, "err", why)
+	if err := s.cfg.Local.DropSnapshot(number); err != nil {
+		s.log.Warn("journal keeps a damaged copy of a snapshot", "generation", number, "err", err)
+	}
 }
 
 // DropSnapshot implements journal.Snapshots.

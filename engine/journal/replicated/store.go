@@ -52,8 +52,9 @@ var (
 )
 
 // Open looks at the end of the stream and at its last control message, and changes nothing. It
-// refuses a stream with deleted messages (*journal.DamageError). The first change takes the log
-// over; it fails (ErrNotOwner) where anything was appended since Open or Refresh.
+// refuses a stream with deleted messages (*journal.DamageError) unless another node has them
+// (Config.Elsewhere). The first change takes the log over; it fails (ErrNotOwner) where anything
+// was appended since Open or Refresh.
 //
 // After an error the caller still owns cfg.Local.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
@@ -72,15 +73,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 // Refresh is for a Store that has appended nothing: it looks at the stream again as Open does. That
 // the server which answers is behind what was seen before is an error, and no damage.
 func (s *Store) Refresh(ctx context.Context) error {
-	st, err := s.cfg.Stream.State(ctx)
+	st, err := s.wholeState(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot open journal: %w", err)
-	}
-	if seen := s.stored.Load(); st.Last < seen {
-		return fmt.Errorf("cannot look at the stream again: the server that answers shows %d messages, and there were %d", st.Last, seen)
-	}
-	if st.Deleted > 0 {
-		return &journal.DamageError{Where: "stream", Err: fmt.Errorf("%d messages are deleted: this replica has lost them", st.Deleted)}
+		return err
 	}
 	if err := s.control(st.Control); err != nil {
 		return err
@@ -104,6 +99,26 @@ func (s *Store) Refresh(ctx context.Context) error {
 	s.next, s.lastFirst, s.maxData = st.Last, first, st.MaxData
 	s.stored.Store(st.Last)
 	return nil
+}
+
+// wholeState returns the state of a stream without holes that has all that was seen before.
+func (s *Store) wholeState(ctx context.Context) (State, error) {
+	for {
+		st, err := s.cfg.Stream.State(ctx)
+		if err != nil {
+			return State{}, fmt.Errorf("cannot open journal: %w", err)
+		}
+		if seen := s.stored.Load(); st.Last < seen {
+			return State{}, fmt.Errorf("cannot look at the stream again: the server that answers shows %d messages, and there were %d", st.Last, seen)
+		}
+		if st.Deleted == 0 {
+			return st, nil
+		}
+		err = &journal.DamageError{Where: "stream", Err: fmt.Errorf("%d messages are deleted: this replica has lost them", st.Deleted)}
+		if !s.cfg.Elsewhere(ctx, err) {
+			return State{}, err
+		}
+	}
 }
 
 // err returns why the Store has ended, if so.

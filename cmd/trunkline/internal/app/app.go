@@ -165,6 +165,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 func (s *server) begin(ctx context.Context) error {
 	if c := s.options.cluster; c != nil {
 		s.ready.When(reasonNoOwner, s.ownerless)
+		s.ready.When(reasonReplicaDamaged, c.damaged)
 		s.ready.Release(reasonRecovering)
 		if err := c.member.Answer(c.cfg.Name, c.id, s.answer); err != nil {
 			return err

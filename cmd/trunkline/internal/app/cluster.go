@@ -32,7 +32,9 @@ type cluster struct {
 	dial   peer.Config
 	addr   string // for other nodes
 	roll   roll
-	log    *slog.Logger
+	// watches are those of the copies of the partitions, nil before one is followed.
+	watches []atomic.Pointer[copyWatch]
+	log     *slog.Logger
 
 	serving sync.WaitGroup // the listener for other nodes
 	leaving atomic.Bool    // the node ends, and takes nothing over any more
@@ -53,7 +55,7 @@ func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *
 	if !l.On() {
 		return nil, nil
 	}
-	c := &cluster{cfg: l, term: l.Lease, log: log, failed: make(chan error, 1)}
+	c := &cluster{cfg: l, term: l.Lease, log: log, failed: make(chan error, 1), watches: make([]atomic.Pointer[copyWatch], l.Partitions)}
 	c.closed, c.close = context.WithCancel(context.Background())
 	if c.id, err = l.ID(); err != nil {
 		return nil, err
@@ -82,6 +84,9 @@ func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *
 	})
 	if l.Mode == config.ClusterEmbedded {
 		c.serving.Go(c.watchServer)
+		if err = c.member.Hear(c.copiesSubject(), c.hearCopies); err != nil {
+			c.log.Warn("cannot hear what other nodes have of the journal", "err", err)
+		}
 	}
 	return c, nil
 }

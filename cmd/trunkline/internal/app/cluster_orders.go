@@ -142,7 +142,7 @@ func (s *server) carryOut(ctx context.Context, q question) error {
 // state returns what other nodes are to know of this one.
 func (s *server) state() nodeState {
 	c := s.options.cluster
-	st := nodeState{Node: c.id, Drained: c.drained.Load() || c.leaving.Load()}
+	st := nodeState{Node: c.id, Drained: c.drained.Load() || c.leaving.Load() || c.damaged()}
 	for _, r := range s.replicas() {
 		st.Partitions = append(st.Partitions, r.view())
 	}
@@ -307,7 +307,7 @@ func (n *nodeState) mayOwn(partition int, owner *nodeState) error {
 	case n.Node == owner.Node:
 		return refuse("node %q owns partition %d already", n.Node, partition)
 	case n.Drained:
-		return refuse("node %q is drained, or ends: it takes nothing over", n.Node)
+		return refuse("node %q is drained, ends, or has a damaged copy of the journal: it takes nothing over", n.Node)
 	case own.Role != obs.RoleStandby:
 		return refuse("node %q does not follow partition %d", n.Node, partition)
 	case own.Index+mayLag < at.Index:

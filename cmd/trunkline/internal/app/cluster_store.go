@@ -25,6 +25,7 @@ type sharedStore struct {
 	lease *lease
 	log   *natslog.Log
 	disk  *embedded.Store
+	watch *copyWatch
 }
 
 var (
@@ -96,17 +97,14 @@ func (l *lease) openShared(ctx context.Context, ec embedded.Config) (*sharedStor
 		return nil, errors.New("it has the journal of a single server, which the cluster does not have: move it away, or set cluster.mode=off")
 	}
 	ec.Dir = filepath.Join(ec.Dir, copiesOf(l.partition))
-	if err = os.MkdirAll(ec.Dir, 0o700); err != nil {
-		return nil, err
-	}
-	disk, err := embedded.Open(ec)
+	disk, err := c.openCopies(ec)
 	if err != nil {
 		return nil, err
 	}
-	s := &sharedStore{lease: l, log: log, disk: disk}
+	s := &sharedStore{lease: l, log: log, disk: disk, watch: newCopyWatch(l, log)}
 	err = attempts(ctx, func(ctx context.Context) (err error) {
 		s.Store, err = replicated.Open(ctx, replicated.Config{
-			Stream: log, Chunks: log, Local: disk, Lease: askWithin(c.term),
+			Stream: log, Chunks: log, Local: disk, Lease: askWithin(c.term), Elsewhere: s.watch.elsewhere,
 			Elapsed: func() time.Duration { return time.Duration(owner.Now()) }, Logger: c.log,
 		})
 		return err
@@ -114,7 +112,27 @@ func (l *lease) openShared(ctx context.Context, ec embedded.Config) (*sharedStor
 	if err != nil {
 		return nil, errors.Join(err, disk.Close())
 	}
+	s.watch.start(s.Store)
 	return s, nil
+}
+
+// openCopies opens the copies of snapshots. Damaged ones are moved away: the others have what they
+// are copies of.
+func (c *cluster) openCopies(ec embedded.Config) (*embedded.Store, error) {
+	if err := os.MkdirAll(ec.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	disk, err := embedded.Open(ec)
+	if !errors.As(err, new(*journal.DamageError)) {
+		return disk, err
+	}
+	away := ec.Dir + ".damaged"
+	c.log.Error("the copies of snapshots on this node are damaged: it begins anew", "moved", away, "err", err)
+	err = errors.Join(os.RemoveAll(away), os.Rename(ec.Dir, away), os.MkdirAll(ec.Dir, 0o700))
+	if err != nil {
+		return nil, err
+	}
+	return embedded.Open(ec)
 }
 
 // openAttempt bounds one attempt to open the streams: nodes that start together elect leaders, and
@@ -137,12 +155,21 @@ func attempts(ctx context.Context, open func(ctx context.Context) error) error {
 	}
 }
 
+// streamName is that of the stream of a partition.
+func (c *cluster) streamName(partition int) string {
+	return fmt.Sprintf("%s_%d", c.cfg.Name, partition)
+}
+
 // openLog opens the streams of a partition, or makes them.
 func (c *cluster) openLog(ctx context.Context, partition int) (log *natslog.Log, err error) {
+	var local natslog.Local
+	if c.cfg.Mode != config.ClusterNATS {
+		local = c.member
+	}
 	err = attempts(ctx, func(ctx context.Context) (err error) {
 		log, err = natslog.Open(ctx, natslog.Config{
-			Conn: c.member.Conn(), Name: fmt.Sprintf("%s_%d", c.cfg.Name, partition), Replicas: c.cfg.Replicas,
-			AnswerWithin: answerWithin(c.term), Partitions: c.cfg.Partitions,
+			Conn: c.member.Conn(), Name: c.streamName(partition), Replicas: c.cfg.Replicas,
+			AnswerWithin: answerWithin(c.term), Partitions: c.cfg.Partitions, Local: local,
 		})
 		return err
 	})
@@ -173,7 +200,7 @@ func (s *sharedStore) Follow(from journal.Index, f func(first journal.Index, blo
 	defer copying.Wait() // an owner writes there
 	defer stop()
 	heard := func(fence uint64, sent time.Duration) { l.view.Heard(owner.Now(), fence, int64(sent)) }
-	err := s.Tail(l.ended, from, l.turn, func() bool { return l.due() && l.node.able() }, heard, f)
+	err := s.Tail(l.ended, from, l.turn, func() bool { return l.due() && l.able() }, heard, f)
 	if err != nil && l.ended.Err() != nil {
 		return errInterrupted
 	}
@@ -202,6 +229,7 @@ func (s *sharedStore) copySnapshots(ctx context.Context) {
 
 // Close implements journal.Store.
 func (s *sharedStore) Close() error {
+	s.watch.stop()
 	defer s.log.Close()
 	return s.Store.Close()
 }

@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"trunkline/engine/cluster/owner"
@@ -12,19 +14,26 @@ import (
 const viewWithin = time.Second
 
 // viewCluster returns what /cluster shows, nil where there is no cluster.
-func (s *server) viewCluster() func() obs.Cluster {
+func (s *server) viewCluster() func(ctx context.Context, check bool) obs.Cluster {
 	c := s.options.cluster
 	if c == nil {
 		return nil
 	}
-	return func() obs.Cluster {
-		ctx, cancel := context.WithTimeout(c.closed, viewWithin)
+	return func(ctx context.Context, check bool) obs.Cluster {
+		if check {
+			c.checkCopies(ctx)
+		}
+		ctx, cancel := context.WithTimeout(ctx, viewWithin)
 		defer cancel()
 		h := c.member.Health(ctx)
 		parts, nodes := s.viewPartitions()
+		problems := s.viewCopies(parts)
+		if h.Problem != "" {
+			problems = slices.Insert(problems, 0, h.Problem)
+		}
 		v := obs.Cluster{
 			Name: c.cfg.Name, Node: c.id, Mode: c.cfg.Mode, LeaseSeconds: c.term.Seconds(), LeaseLeftSeconds: s.first().lease.left().Seconds(), Drained: c.drained.Load(),
-			Forwarded: s.forwarded(), Taken: c.peers.Open(), Quorum: h.Quorum, Problem: h.Problem, Peers: []obs.ClusterPeer{}, ClusterPartition: parts[0], Nodes: nodes,
+			Forwarded: s.forwarded(), Taken: c.peers.Open(), Quorum: h.Quorum, Problem: strings.Join(problems, "; "), Peers: []obs.ClusterPeer{}, ClusterPartition: parts[0], Nodes: nodes,
 		}
 		if c.several() {
 			v.Partitions = parts
@@ -48,6 +57,18 @@ func (s *server) viewPartitions() (parts []obs.ClusterPartition, nodes []obs.Clu
 		parts[i].Lag, parts[i].OwnerFence = behind(nodes, i, self.Indexes[i], owners[i])
 	}
 	return parts, nodes
+}
+
+// viewCopies adds what is known of the copies of all partitions, and returns what is wrong with
+// them.
+func (s *server) viewCopies(parts []obs.ClusterPartition) (problems []string) {
+	c := s.options.cluster
+	for i := range parts {
+		copies, wrong := c.watches[i].Load().copies()
+		parts[i].LeadsStream, parts[i].Copies = c.member.Leads(c.streamName(i)), copies
+		problems = append(problems, wrong...)
+	}
+	return problems
 }
 
 // forwarded counts the clients of this node that other nodes serve.
@@ -167,6 +188,10 @@ var leaseMetrics = []metric[leaseReading]{
 		}},
 	gauge("trunkline_cluster_forwarded_connections", "Clients of this node that another node serves.",
 		func(l *leaseReading) float64 { return float64(l.forwarded()) }),
+	gauge("trunkline_cluster_replica_damaged", "1 while the copy of the journal on this node is damaged.",
+		func(l *leaseReading) float64 { return oneIf(l.watch().isDamaged()) }),
+	gauge("trunkline_cluster_replicas_differ", "Nodes that have another journal than this one.",
+		func(l *leaseReading) float64 { return float64(l.watch().differing()) }),
 }
 
 // nodeMetrics are those of a node of a cluster.

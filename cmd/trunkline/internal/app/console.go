@@ -20,6 +20,7 @@ import (
 	"trunkline/engine/exacta/secret"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
+	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 	core "trunkline/engine/threads"
 	"trunkline/handlers/console"
@@ -56,10 +57,11 @@ func (s *server) openConsole(oc *ops.Config, version string) (*consolePages, err
 		Overview: oc.Overview, Processes: p.processes, Process: p.process, Terminate: p.terminate,
 		Threads: p.threads, Thread: p.thread, Topics: p.topics, Subscribe: p.subscribe,
 		Connections: oc.Connections, Drop: s.dropConnection, Slow: oc.Slow, Store: p.store, Settings: p.settings,
-		Cluster: oc.Cluster, Standing: oc.Standing, Unready: p.unready,
+		Standing: oc.Standing, Unready: p.unready,
 	}
-	if s.options.cluster != nil {
+	if c := s.options.cluster; c != nil {
 		src.Order = s.order
+		src.Cluster = func() obs.Cluster { return oc.Cluster(c.closed, false) }
 	}
 	if s.exacta != nil {
 		src.Projects, src.Project, src.Cancel = p.projects, p.project, p.cancel

@@ -82,7 +82,7 @@ func (l *lease) turn() <-chan struct{} {
 			case <-tick.C:
 			}
 			silent := l.view.Silent(owner.Now()) > l.node.term/lookShare && owner.Now() > look
-			if silent || l.due() && l.node.able() {
+			if silent || l.due() && l.able() {
 				close(turn)
 				return
 			}
@@ -96,6 +96,13 @@ func (l *lease) due() bool {
 	c := l.node
 	return !c.leaving.Load() && !c.drained.Load() && l.view.Due(owner.Now(), c.term, l.view.Rank(l.node.ids, l.node.id, l.partition, l.node.partitions()))
 }
+
+// able reports whether this node can take over: it reaches a majority, and has a whole copy of the
+// journal as far as is known.
+func (l *lease) able() bool { return l.node.able() && !l.watch().isDamaged() }
+
+// watch returns that of the copy of the partition, nil before the partition is followed.
+func (l *lease) watch() *copyWatch { return l.node.watches[l.partition].Load() }
 
 // beats takes what the owner has written.
 func (l *lease) beats(rec []byte) error {

@@ -63,6 +63,9 @@ func (p *partition) live(ctx context.Context, c *replica) bool {
 	case err != nil:
 		c.abort()
 		if !followsAnew(err, c.lease.again || s.options.RecoverTo == 0, c.lease.again) {
+			if errors.As(err, new(*journal.DamageError)) && s.options.cluster != nil {
+				err = damagedCluster{err}
+			}
 			s.report(err)
 			return false
 		}

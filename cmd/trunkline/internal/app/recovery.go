@@ -235,6 +235,8 @@ func Hint(err error) string {
 			mismatch.Made, mismatch.Asked, mismatch.Made)
 	case errors.As(err, &layout):
 		return layout.Advice()
+	case errors.As(err, new(damagedCluster)):
+		return "'trunkline cluster status --check' on each node shows whose copy is damaged; see 'A damaged replica' in docs/cluster.md before you move anything away"
 	case errors.As(err, &damage):
 		return damageHint(err, damage)
 	case errors.Is(err, journal.ErrLocked):

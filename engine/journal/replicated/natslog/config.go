@@ -26,6 +26,8 @@ const (
 	defaultAnswerWithin = time.Second
 	// duplicates is how long a server remembers the ids of messages.
 	duplicates = 2 * time.Minute
+	// chunksSuffix is what the name of the stream of the chunks has behind that of the log.
+	chunksSuffix = "_SNAP"
 )
 
 // Config is where the streams are.
@@ -42,6 +44,8 @@ type Config struct {
 	// Partitions is how many logs the cluster has, which is written to each stream when that is
 	// made: streams of another number are refused (ErrPartitions). 0: 1.
 	Partitions int
+	// Local has what this process keeps of the streams; nil where servers elsewhere keep all.
+	Local Local
 }
 
 // ErrPartitions is returned for a stream of a cluster with another number of partitions.
@@ -134,7 +138,7 @@ func (l *Log) logConfig() jetstream.StreamConfig {
 }
 
 func (l *Log) chunksConfig() jetstream.StreamConfig {
-	return l.base(l.cfg.Name+"_SNAP", setSubject+"*")
+	return l.base(l.cfg.Name+chunksSuffix, setSubject+"*")
 }
 
 // open opens a stream, or makes it, and compares it with what it must be.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -117,4 +118,40 @@ func flip(t *testing.T, files []string, text string) {
 		}
 	}
 	t.Fatalf("%v do not hold %q", files, text)
+}
+
+// TestKeepers: the log shows who keeps it, and has another server lead it.
+func TestKeepers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts servers")
+	}
+	c := natstest.New(t)
+	nc := c.Connect(0)
+	defer nc.Close()
+	l := c.Open(nc, "keepers", natstest.Patient)
+	if l.Replica() != nil {
+		t.Error("this process keeps a copy")
+	}
+	keepers := func(what string, is func(k []natslog.Keeper) bool) (k []natslog.Keeper) {
+		t.Helper()
+		c.Await(what, func() bool {
+			ctx, cancel := context.WithTimeout(context.Background(), natstest.Patient)
+			defer cancel()
+			var err error
+			k, err = l.Keepers(ctx)
+			return err == nil && is(k)
+		})
+		return k
+	}
+	whole := func(k []natslog.Keeper) bool {
+		return len(k) == 3 && k[0].Leads && k[0].Current && k[1].Current && k[2].Current && !k[1].Leads && !k[2].Leads
+	}
+	k := keepers("three whole copies", whole)
+	next := k[2].Server
+	c.Await("a leader that steps down", func() bool { return l.Lead(context.Background(), next) == nil })
+	keepers("another leader", func(k []natslog.Keeper) bool { return whole(k) && k[0].Server == next })
+	c.Stop(1)
+	keepers("a server that is away", func(k []natslog.Keeper) bool {
+		return len(k) == 3 && slices.ContainsFunc(k, func(k natslog.Keeper) bool { return k.Server == "n1" && !k.Current })
+	})
 }

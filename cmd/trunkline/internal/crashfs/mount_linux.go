@@ -1,0 +1,361 @@
+package crashfs
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// validFor is how long the kernel may keep names and sizes: it alone changes them.
+	validFor = time.Minute
+	// blockBytes and blocks are the size of a disk as servers see it, which look whether there is
+	// room. Nothing takes it from them.
+	blockBytes = 4096
+	blocks     = 4 << 30 / blockBytes
+	maxName    = 255
+	// syncedFile is the handle of a file whose writes are durable when they return.
+	plainFile, syncedFile = 0, 1
+)
+
+// Mount mounts a disk at a directory, for processes of this user. unmount fails while a process
+// uses it. An error of Mount means that this system has no FUSE for this process.
+func (d *Disk) Mount(dir string) (unmount func() error, err error) {
+	m := &mounted{RawFileSystem: fuse.NewDefaultRawFileSystem(), disk: d, listings: make(map[uint64][]fuse.DirEntry)}
+	s, err := fuse.NewServer(m, dir, &fuse.MountOptions{
+		DirectMount: true, FsName: "crashfs", Name: "crashfs", DisableXAttrs: true, DisableReadDirPlus: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot mount at %s: it needs /dev/fuse, and the right to mount or the program fusermount3: %w", dir, err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(s.Serve)
+	if err = s.WaitMount(); err != nil {
+		return nil, errors.Join(err, s.Unmount())
+	}
+	return func() error {
+		if err := s.Unmount(); err != nil {
+			return fmt.Errorf("cannot unmount %s: %w", dir, err)
+		}
+		serving.Wait()
+		return nil
+	}, nil
+}
+
+// mounted answers the kernel.
+type mounted struct {
+	fuse.RawFileSystem
+	disk *Disk
+
+	mu       sync.Mutex
+	listings map[uint64][]fuse.DirEntry // of open directories
+	handles  uint64
+}
+
+// status calls f under the lock of the disk.
+func (m *mounted) status(f func(d *Disk) error) fuse.Status {
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	return fuse.ToStatus(f(m.disk))
+}
+
+// attr fills in what the kernel asks of a node.
+func (n *node) attr(to *fuse.Attr) {
+	to.Ino, to.Size, to.Blksize, to.Nlink = n.id, uint64(len(n.data)), blockBytes, uint32(n.links)
+	to.Blocks = (to.Size + sectorBytes - 1) / sectorBytes
+	to.Mode = n.mode&^syscall.S_IFMT | n.kind()
+	to.Owner = *fuse.CurrentOwner()
+	to.SetTimes(&n.changed, &n.changed, &n.changed)
+}
+
+func (n *node) kind() uint32 {
+	if n.isDir() {
+		return syscall.S_IFDIR
+	}
+	return syscall.S_IFREG
+}
+
+// entry shows a node to the kernel, which then has a reference to it.
+func (n *node) entry(out *fuse.EntryOut) {
+	n.lookups++
+	out.NodeId, out.Generation = n.id, 1
+	n.attr(&out.Attr)
+	out.SetEntryTimeout(validFor)
+	out.SetAttrTimeout(validFor)
+}
+
+// Lookup implements fuse.RawFileSystem.
+func (m *mounted) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	return m.status(func(d *Disk) error {
+		dir, err := d.dir(in.NodeId)
+		if err != nil {
+			return err
+		}
+		n := dir.names[name]
+		if n == nil {
+			return syscall.ENOENT
+		}
+		n.entry(out)
+		return nil
+	})
+}
+
+// Forget implements fuse.RawFileSystem.
+func (m *mounted) Forget(id, lookups uint64) {
+	m.status(func(d *Disk) error {
+		n, err := d.node(id)
+		if err == nil {
+			n.lookups -= min(lookups, n.lookups)
+			d.release(n)
+		}
+		return err
+	})
+}
+
+// GetAttr implements fuse.RawFileSystem.
+func (m *mounted) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
+	return m.status(func(d *Disk) error {
+		n, err := d.node(in.NodeId)
+		if err == nil {
+			n.attr(&out.Attr)
+			out.SetTimeout(validFor)
+		}
+		return err
+	})
+}
+
+// SetAttr implements fuse.RawFileSystem: sizes and permissions. Times are those of the last change.
+func (m *mounted) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
+	return m.status(func(d *Disk) error {
+		n, err := d.node(in.NodeId)
+		if err != nil {
+			return err
+		}
+		if mode, ok := in.GetMode(); ok {
+			n.mode = mode
+		}
+		if size, ok := in.GetSize(); ok {
+			if n.isDir() {
+				return syscall.EISDIR
+			}
+			if err := n.truncate(size); err != nil {
+				return err
+			}
+		}
+		n.attr(&out.Attr)
+		out.SetTimeout(validFor)
+		return nil
+	})
+}
+
+// Mkdir implements fuse.RawFileSystem.
+func (m *mounted) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+	return m.status(func(d *Disk) error { return d.enter(in.NodeId, name, in.Mode, true, out) })
+}
+
+// Create implements fuse.RawFileSystem.
+func (m *mounted) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
+	out.Fh = handle(in.Flags)
+	return m.status(func(d *Disk) error { return d.enter(in.NodeId, name, in.Mode, false, &out.EntryOut) })
+}
+
+// enter makes a node and shows it.
+func (d *Disk) enter(id uint64, name string, mode uint32, isDir bool, out *fuse.EntryOut) error {
+	dir, err := d.dir(id)
+	if err != nil {
+		return err
+	}
+	n, err := d.make(dir, name, mode, isDir)
+	if err == nil {
+		n.entry(out)
+	}
+	return err
+}
+
+// Link implements fuse.RawFileSystem.
+func (m *mounted) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
+	return m.status(func(d *Disk) error {
+		dir, err := d.dir(in.NodeId)
+		if err != nil {
+			return err
+		}
+		n, err := d.node(in.Oldnodeid)
+		if err == nil {
+			err = d.link(n, dir, name)
+		}
+		if err == nil {
+			n.entry(out)
+		}
+		return err
+	})
+}
+
+// Unlink implements fuse.RawFileSystem.
+func (m *mounted) Unlink(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	return m.remove(in.NodeId, name, false)
+}
+
+// Rmdir implements fuse.RawFileSystem.
+func (m *mounted) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	return m.remove(in.NodeId, name, true)
+}
+
+func (m *mounted) remove(id uint64, name string, isDir bool) fuse.Status {
+	return m.status(func(d *Disk) error {
+		dir, err := d.dir(id)
+		if err == nil {
+			err = d.remove(dir, name, isDir)
+		}
+		return err
+	})
+}
+
+// Rename implements fuse.RawFileSystem.
+func (m *mounted) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName string) fuse.Status {
+	return m.status(func(d *Disk) error {
+		from, err := d.dir(in.NodeId)
+		if err != nil {
+			return err
+		}
+		to, err := d.dir(in.Newdir)
+		switch {
+		case err != nil:
+			return err
+		case in.Flags&^unix.RENAME_NOREPLACE != 0:
+			return syscall.EINVAL
+		}
+		return d.rename(from, name, to, newName, in.Flags != 0)
+	})
+}
+
+// handle returns that of a file that is opened with some flags.
+func handle(flags uint32) uint64 {
+	if flags&(syscall.O_SYNC|syscall.O_DSYNC) != 0 {
+		return syncedFile
+	}
+	return plainFile
+}
+
+// Open implements fuse.RawFileSystem.
+func (m *mounted) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	out.Fh = handle(in.Flags)
+	return m.status(func(d *Disk) error {
+		n, err := d.node(in.NodeId)
+		if err == nil && in.Flags&syscall.O_TRUNC != 0 {
+			err = n.truncate(0)
+		}
+		return err
+	})
+}
+
+// Read implements fuse.RawFileSystem.
+func (m *mounted) Read(_ <-chan struct{}, in *fuse.ReadIn, to []byte) (fuse.ReadResult, fuse.Status) {
+	got := 0
+	status := m.status(func(d *Disk) error {
+		n, err := d.node(in.NodeId)
+		if err == nil {
+			got = n.read(to[:min(len(to), int(in.Size))], in.Offset)
+		}
+		return err
+	})
+	return fuse.ReadResultData(to[:got]), status
+}
+
+// Write implements fuse.RawFileSystem.
+func (m *mounted) Write(_ <-chan struct{}, in *fuse.WriteIn, b []byte) (uint32, fuse.Status) {
+	return uint32(len(b)), m.status(func(d *Disk) error {
+		n, err := d.node(in.NodeId)
+		if err == nil {
+			err = n.write(b, in.Offset)
+		}
+		if err == nil && in.Fh == syncedFile {
+			d.sync(n)
+		}
+		return err
+	})
+}
+
+// Fallocate implements fuse.RawFileSystem: there is always room.
+func (m *mounted) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
+	if in.Mode != unix.FALLOC_FL_KEEP_SIZE {
+		return fuse.Status(syscall.EOPNOTSUPP)
+	}
+	return fuse.OK
+}
+
+// Fsync implements fuse.RawFileSystem.
+func (m *mounted) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	return m.status(func(d *Disk) error {
+		n, err := d.node(in.NodeId)
+		if err == nil {
+			d.sync(n)
+		}
+		return err
+	})
+}
+
+// FsyncDir implements fuse.RawFileSystem.
+func (m *mounted) FsyncDir(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	return m.Fsync(cancel, in)
+}
+
+// Flush implements fuse.RawFileSystem: closing a file makes nothing durable.
+func (m *mounted) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status { return fuse.OK }
+
+// OpenDir implements fuse.RawFileSystem. A directory shows what it had when it was opened.
+func (m *mounted) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	var list []fuse.DirEntry
+	status := m.status(func(d *Disk) error {
+		dir, err := d.dir(in.NodeId)
+		if err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(dir.names)) {
+			n := dir.names[name]
+			list = append(list, fuse.DirEntry{Name: name, Mode: n.kind(), Ino: n.id})
+		}
+		return nil
+	})
+	if status.Ok() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.handles++
+		m.listings[m.handles], out.Fh = list, m.handles
+	}
+	return status
+}
+
+// ReadDir implements fuse.RawFileSystem.
+func (m *mounted) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := m.listings[in.Fh]
+	for _, e := range list[min(in.Offset, uint64(len(list))):] {
+		if !out.AddDirEntry(e) {
+			break
+		}
+	}
+	return fuse.OK
+}
+
+// ReleaseDir implements fuse.RawFileSystem.
+func (m *mounted) ReleaseDir(in *fuse.ReleaseIn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.listings, in.Fh)
+}
+
+// StatFs implements fuse.RawFileSystem.
+func (m *mounted) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
+	out.Bsize, out.Frsize, out.NameLen = blockBytes, blockBytes, maxName
+	out.Blocks, out.Bfree, out.Bavail = blocks, blocks, blocks
+	out.Files, out.Ffree = blocks, blocks
+	return fuse.OK
+}
