@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,13 +184,14 @@ func TestClusterOfAnotherSize(t *testing.T) {
 	r := newClusterRig(t)
 	n := r.but(r.owner(r.nodes...))[0]
 	n.terminate()
-	r.set = []string{"cluster.partitions=2"}
+	made := n.settings
+	n.settings = append(slices.Clone(made), "cluster.partitions=2")
 	n.start()
-	<-n.ended
+	r.until("the node has ended", func() bool { return !n.runs() })
 	if text := n.out.String(); n.cmd.ProcessState.Success() || !strings.Contains(text, "partitions") {
 		t.Errorf("exit %v: %s", n.cmd.ProcessState, text)
 	}
-	r.set = nil
+	n.settings = made
 	n.start()
 	r.ready(n)
 }

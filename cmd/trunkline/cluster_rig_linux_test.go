@@ -41,7 +41,6 @@ type clusterRig struct {
 	nodes []*clusterNode
 	links *netLinks // nil: the nodes reach each other directly
 	web   http.Client
-	set   []string // settings of all nodes
 }
 
 // clusterNode is one of them. Its addresses and its directory outlive its processes.

@@ -48,6 +48,8 @@ const (
 	containsDuplicate = 10201
 	// notAvailable is the answer while there is no leader.
 	notAvailable = 10008
+	// noPeers is the answer of a leader that does not see enough servers, as right after a start.
+	noPeers = 10005
 )
 
 const (
@@ -183,11 +185,11 @@ func outcome(err error, seq uint64) replicated.Outcome {
 }
 
 // Unanswered reports whether an error means no more than that no server has answered, as while they
-// elect a leader. It may be asked again.
+// elect a leader, or that too few see each other yet. It may be asked again.
 func Unanswered(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders) ||
-		errors.As(err, &api) && api.ErrorCode == notAvailable
+		errors.As(err, &api) && (api.ErrorCode == notAvailable || api.ErrorCode == noPeers)
 }
 
 // decode makes a message of what a server gave.
