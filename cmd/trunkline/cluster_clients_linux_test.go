@@ -132,15 +132,7 @@ func TestClusterClients(t *testing.T) {
 // TestClusterPlannedEnd: nodes get SIGTERM and end in order. Others take over, and nothing is lost.
 func TestClusterPlannedEnd(t *testing.T) {
 	r := newClusterRig(t)
-	book := &usageBook{procs: make(map[string]*usageRow)}
-	rows := make([]bool, len(r.nodes))
-	load := newClusterLoad(r, 1, func(c *clusterClient, w int) int {
-		pid := "p-" + c.node.id
-		if rows[w] = rows[w] || book.create(c, pid); rows[w] && book.add(c, pid) {
-			return 1
-		}
-		return 0
-	})
+	book, load := newUsageLoad(r)
 	defer load.end()
 	for range 3 { // each node ends once, or one of them more often
 		load.more(30)

@@ -22,6 +22,19 @@ type usageBook struct {
 	procs map[string]*usageRow
 }
 
+// newUsageLoad has a client at each node that adds to the counters of a process of its own.
+func newUsageLoad(r *clusterRig) (*usageBook, *clusterLoad) {
+	book := &usageBook{procs: make(map[string]*usageRow)}
+	rows := make([]bool, len(r.nodes))
+	return book, newClusterLoad(r, 1, func(c *clusterClient, w int) int {
+		pid := "p-" + c.node.id
+		if rows[w] = rows[w] || book.create(c, pid); rows[w] && book.add(c, pid) {
+			return 1
+		}
+		return 0
+	})
+}
+
 // usageRow is one process: whether its creation was acknowledged, and how many additions to its
 // counter were, or have an unknown outcome.
 type usageRow struct {

@@ -140,15 +140,7 @@ func otherToken(n *clusterNode, args ...string) (code int, talk string) {
 // No process ends by that, and what was acknowledged is there.
 func TestClusterDrain(t *testing.T) {
 	r := newOrderedRig(t)
-	book := &usageBook{procs: make(map[string]*usageRow)}
-	rows := make([]bool, len(r.nodes))
-	load := newClusterLoad(r, 1, func(c *clusterClient, w int) int {
-		pid := "p-" + c.node.id
-		if rows[w] = rows[w] || book.create(c, pid); rows[w] && book.add(c, pid) {
-			return 1
-		}
-		return 0
-	})
+	book, load := newUsageLoad(r)
 	defer load.end()
 	load.more(30)
 	drained := r.owner(r.nodes...)
