@@ -43,7 +43,7 @@ func TestWatch(t *testing.T) {
 // TestPuts: the members of etcd take what they are compared with.
 func TestPuts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("three members of etcd")
+		t.Skip("a short run starts no servers: three members of etcd")
 	}
 	rig, err := load.NewRig(t.TempDir(), "etcd-")
 	if err != nil {

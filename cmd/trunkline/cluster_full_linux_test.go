@@ -109,11 +109,11 @@ func (s *soak) fill(room int64) {
 // and answers reads. After SIGTERM another one takes over, and it comes back with room.
 func TestClusterFullDisk(t *testing.T) {
 	if !rounds.Long() {
-		t.Skip("one more cluster")
+		t.Skip("the long form alone: it starts one more cluster")
 	}
 	disk := newSmallDisk(t)
 	if disk == nil {
-		t.Skip("needs a disk of its own")
+		t.Skip("it mounts a tmpfs of its own, which takes the right to mount")
 	}
 	r := makeClusterRig(t, 3, t.TempDir, nil)
 	r.nodes[0].dir = disk.dir

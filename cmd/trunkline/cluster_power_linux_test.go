@@ -18,9 +18,7 @@ type powerRig struct {
 
 func newPowerRig(t *testing.T) *powerRig {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("three processes elect, die and recover")
-	}
+	startsCluster(t)
 	var disks []*crashDisk
 	r := &powerRig{disks: make(map[*clusterNode]*crashDisk)}
 	r.clusterRig = newClusterRigIn(t, func() string {

@@ -98,13 +98,19 @@ func (r *clusterRig) startLinked() {
 	})
 }
 
+// startsCluster skips a test in a short run.
+func startsCluster(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a short run starts no cluster: processes elect, die and recover")
+	}
+}
+
 // makeClusterRig returns a rig whose nodes have not started, and that ends with the test. They have
 // the directories that dir returns.
 func makeClusterRig(t *testing.T, nodes int, dir func() string, settings []string) *clusterRig {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("processes elect, die and recover")
-	}
+	startsCluster(t)
 	r := &clusterRig{t: t, web: http.Client{Timeout: answerPatience}}
 	for i := range nodes {
 		p, id := reservePorts(t, 4), fmt.Sprint("n", i+1)

@@ -64,9 +64,7 @@ type soak struct {
 // newSoak starts a cluster. The first node has a disk of its own, where one can be mounted.
 func newSoak(t *testing.T, seed uint64) *soak {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("processes elect, die and recover")
-	}
+	startsCluster(t)
 	s := &soak{seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), binaries: []string{""}, known: make(map[string]int64)}
 	s.disk = newSmallDisk(t) // before the rig, which ends before it
 	s.clusterRig = makeClusterRig(t, 3, t.TempDir, []string{soakSnapshot})

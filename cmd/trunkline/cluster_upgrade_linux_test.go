@@ -12,7 +12,7 @@ import (
 // between the cluster has both versions, and either may own the journal.
 func TestClusterUpgrade(t *testing.T) {
 	if !rounds.Long() {
-		t.Skip("builds the program twice")
+		t.Skip("the long form alone: it builds the program twice")
 	}
 	from, to := buildProgram(t, "v1.0.0"), buildProgram(t, "v1.0.1")
 	r := makeClusterRig(t, 3, t.TempDir, []string{soakSnapshot})

@@ -25,15 +25,18 @@ const (
 	plainFile, syncedFile = 0, 1
 )
 
+// ErrUnavailable means that this system has no FUSE for this process.
+var ErrUnavailable = errors.New("it needs /dev/fuse, and the right to mount or the program fusermount3")
+
 // Mount mounts a disk at a directory, for processes of this user. unmount fails while a process
-// uses it. An error of Mount means that this system has no FUSE for this process.
+// uses it. Its error is ErrUnavailable where nothing can be mounted.
 func (d *Disk) Mount(dir string) (unmount func() error, err error) {
 	m := &mounted{RawFileSystem: fuse.NewDefaultRawFileSystem(), disk: d, listings: make(map[uint64][]fuse.DirEntry)}
 	s, err := fuse.NewServer(m, dir, &fuse.MountOptions{
 		DirectMount: true, FsName: "crashfs", Name: "crashfs", DisableXAttrs: true, DisableReadDirPlus: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot mount at %s: it needs /dev/fuse, and the right to mount or the program fusermount3: %w", dir, err)
+		return nil, fmt.Errorf("cannot mount at %s: %w: %w", dir, ErrUnavailable, err)
 	}
 	var serving sync.WaitGroup
 	serving.Go(s.Serve)

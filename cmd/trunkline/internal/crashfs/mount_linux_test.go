@@ -17,8 +17,11 @@ func on(t *testing.T, d *Disk) (dir string, unmount func()) {
 	t.Helper()
 	dir = t.TempDir()
 	off, err := d.Mount(dir)
-	if err != nil {
+	if errors.Is(err, ErrUnavailable) {
 		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	ended := false
 	unmount = func() {
