@@ -57,7 +57,7 @@ type client struct {
 	number int
 	reads  bool // and changes nothing, so that an owner that cannot write keeps it
 	dice   *dice
-	belief int
+	belief [maxPartitions]int // by partition
 	conn   int
 	asked  int
 	heard  chan answer
@@ -81,7 +81,9 @@ func (c *client) run() {
 		time.Sleep(c.dice.upTo(thinkTime))
 		if c.reads && c.dice.hits(300) { // it connects anew, to any node
 			c.conn++
-			c.guess()
+			for p := range c.w.parts {
+				c.guess(p)
+			}
 		}
 		if !c.reads && c.dice.hits(150) {
 			c.call(c.w.keys.choose(c.dice))
@@ -100,28 +102,38 @@ const (
 	unheard         // it may be done or not
 )
 
-// send sends a request until a node takes it, and waits for the answer.
-func (c *client) send(ask func(id string) request) (answer, outcome) {
+// send sends a request for a process until a node takes it, and waits for the answer. Tools are in
+// partition 0, as those of the program.
+func (c *client) send(p *process, ask func(id string) request) (answer, outcome) {
+	part := 0
+	if p != nil {
+		part = p.partition
+	}
 	for end := time.Now().Add(askTime); time.Now().Before(end); time.Sleep(c.dice.upTo(20 * time.Millisecond)) {
 		c.asked++
 		r := ask(fmt.Sprint(c.number, "-", c.asked))
 		r.conn = c.conn
-		c.give(c.w.nodes[c.belief], &r)
+		n := c.w.nodes[c.belief[part]]
+		at := n.seats[0]
+		if p != nil {
+			at = n.seats[c.w.of(p.pid, n)]
+		}
+		c.give(at, &r)
 		if r.key != nil && c.dice.hits(100) {
-			c.give(c.w.nodes[c.belief], &r)
+			c.give(at, &r)
 		}
 		switch a, ok := c.await(r.id); {
 		case !ok:
 			c.conn++
-			c.guess()
+			c.guess(part)
 			return a, unheard
 		case a.kind == answered:
 			return a, known
 		default:
-			c.guess()
+			c.guess(part)
 			for i, n := range c.w.nodes {
 				if n.id == a.hint {
-					c.belief = i
+					c.belief[part] = i
 				}
 			}
 		}
@@ -129,15 +141,15 @@ func (c *client) send(ask func(id string) request) (answer, outcome) {
 	return answer{}, unsent
 }
 
-func (c *client) guess() { c.belief = c.dice.below(len(c.w.nodes)) }
+func (c *client) guess(partition int) { c.belief[partition] = c.dice.below(len(c.w.nodes)) }
 
-// give sends a request to a node.
-func (c *client) give(n *node, r *request) {
-	c.w.way(c, n).carry(requests, func() {
-		if l := n.alive(); l != nil {
+// give sends a request to what a node has of a partition.
+func (c *client) give(s *seat, r *request) {
+	c.w.way(c, s.n).carry(requests, func() {
+		if l := s.alive(); l != nil {
 			l.post(func() { l.take(c, r) })
 		} else {
-			c.w.way(c, n).carry(replies, func() { c.hear(answer{id: r.id, kind: refused}) })
+			c.w.way(c, s.n).carry(replies, func() { c.hear(answer{id: r.id, kind: refused}) })
 		}
 	})
 }
@@ -164,7 +176,7 @@ func (c *client) now() int64 { return int64(time.Since(c.w.began)) }
 // do asks for an operation on a process and notes what came of it.
 func (c *client) do(p *process, op operation) bool {
 	began := c.now()
-	a, o := c.send(func(id string) request { return request{id: id, frame: op.frame(id, p.pid)} })
+	a, o := c.send(p, func(id string) request { return request{id: id, frame: op.frame(id, p.pid)} })
 	c.w.event("client %d: %s %v: %d %+v", c.number, p.pid, op, o, a)
 	noted := porcupine.Operation{ClientId: c.number, Input: op, Call: began, Return: c.now()}
 	switch {
@@ -172,7 +184,7 @@ func (c *client) do(p *process, op operation) bool {
 		c.w.count(&c.w.stats.answered)
 		noted.Output = a
 		if op.kind == opNext {
-			p = c.w.procs.find(a.pid)
+			p = c.w.procs.find(a.pid, p.partition)
 		}
 		c.w.procs.note(p, noted)
 		return true
@@ -180,7 +192,7 @@ func (c *client) do(p *process, op operation) bool {
 		c.w.count(&c.w.stats.unanswered)
 		noted.Return = math.MaxInt64 // it may take effect at any time from now on
 		if op.kind == opNext {
-			c.w.procs.noteAll(noted)
+			c.w.procs.noteAll(p.partition, noted)
 		} else {
 			c.w.procs.note(p, noted)
 		}
@@ -191,7 +203,7 @@ func (c *client) do(p *process, op operation) bool {
 // call makes a call with a key, again and again until it is answered.
 func (c *client) call(k *keyed) bool {
 	for range repeats {
-		a, o := c.send(func(id string) request { return request{id: id, key: k} })
+		a, o := c.send(nil, func(id string) request { return request{id: id, key: k} })
 		c.w.event("client %d: call %s: %d %+v", c.number, k.name, o, a)
 		if o == known {
 			k.answer(a.result)

@@ -64,7 +64,7 @@ func TestSameSeedSameWorld(t *testing.T) {
 
 // TestBugsAreFound: a cluster that has one thing wrong is found out within a few worlds.
 func TestBugsAreFound(t *testing.T) {
-	const seeds = 150
+	const seeds = 300
 	for b := none + 1; b < numBugs; b++ {
 		t.Run(b.String(), func(t *testing.T) {
 			for seed := range uint64(seeds) {

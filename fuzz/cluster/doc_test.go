@@ -12,13 +12,20 @@
 // networks to the stream and to the clients that lose, delay, overtake and cut. A process pauses,
 // and goes on late.
 //
+// A world has one partition, or several over the same nodes, disks, clocks and networks: each has a
+// stream, and a life at each node. A crash, a pause and a cut reach all lives of a node, and what
+// ends the ownership of one leaves the others. Clients find the partition of a process by the
+// keyspace of the program. In worlds with several an owner now and then gives its partition to
+// another node.
+//
 // # What is held
 //
-// The history of each process of the kernel has an order of its operations that explains it
-// (porcupine): nothing that was answered is lost, done twice, or read after it was replaced. Each
-// key of idempotency is executed once at most, and all its answers are the first one. A node that
-// takes over has the state that the node before it had at that index. The time of the log does not
-// go back. A cluster whose networks are whole again serves.
+// In each partition the history of each process of the kernel has an order of its operations that
+// explains it (porcupine): nothing that was answered is lost, done twice, or read after it was
+// replaced. Each key of idempotency is executed once at most, and all its answers are the first
+// one. A node that takes over has the state that the node before it had at that index, and no two
+// own one epoch. The time of the log does not go back. A cluster whose networks are whole again
+// serves.
 //
 // # Chance and time
 //

@@ -160,11 +160,12 @@ const (
 
 // process is one of the kernel, or a session of orchestration.
 type process struct {
-	pid     string
-	session bool
-	part    uint // the last one
-	unknown int
-	history []porcupine.Operation
+	pid       string
+	partition int
+	session   bool
+	part      uint // the last one
+	unknown   int
+	history   []porcupine.Operation
 }
 
 // choose returns what to do next. The caller holds mu of the processes.
@@ -204,8 +205,8 @@ type processes struct {
 	w    *world
 	mu   sync.Mutex
 	list []*process
-	// took are the operations that have taken any process, or none.
-	took []porcupine.Operation
+	// took are the operations that have taken any process of a partition, or none.
+	took [maxPartitions][]porcupine.Operation
 }
 
 // choose returns one of the latest, and what to do with it next; reads changes nothing.
@@ -220,7 +221,7 @@ func (h *processes) choose(d *dice, reads bool) (*process, operation) {
 		p = h.add()
 	}
 	op := p.choose(d, reads)
-	if op.kind == opNext && len(h.took) >= maxUnknown {
+	if op.kind == opNext && len(h.took[p.partition]) >= maxUnknown {
 		op = p.read()
 	}
 	return p, op
@@ -230,8 +231,9 @@ func (h *processes) choose(d *dice, reads bool) (*process, operation) {
 func (h *processes) add() *process {
 	n := len(h.list)
 	p := &process{pid: fmt.Sprint("p", n), session: n%4 == 0}
+	p.partition = h.w.of(p.pid, nil)
 	if !p.session {
-		p.history = slices.Clone(h.took)
+		p.history = slices.Clone(h.took[p.partition])
 	}
 	h.list = append(h.list, p)
 	return p
@@ -243,13 +245,14 @@ func (h *processes) all() []*process {
 	return slices.Clone(h.list)
 }
 
-func (h *processes) find(pid string) *process {
+// find returns the process that a partition has.
+func (h *processes) find(pid string, partition int) *process {
 	for _, p := range h.all() {
-		if p.pid == pid {
+		if p.pid == pid && p.partition == partition {
 			return p
 		}
 	}
-	h.w.fail("there is a process %q, which no client has made", pid)
+	h.w.fail("partition %d has a process %q, which no client has made there", partition, pid)
 	return &process{}
 }
 
@@ -263,14 +266,14 @@ func (h *processes) note(p *process, op porcupine.Operation) {
 	}
 }
 
-// noteAll adds to all histories, also of later processes, an operation that may have taken any of
-// them.
-func (h *processes) noteAll(op porcupine.Operation) {
+// noteAll adds to all histories of a partition, also of later processes, an operation that may have
+// taken any of them.
+func (h *processes) noteAll(partition int, op porcupine.Operation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.took = append(h.took, op)
+	h.took[partition] = append(h.took[partition], op)
 	for _, p := range h.list {
-		if !p.session {
+		if p.partition == partition && !p.session {
 			p.history = append(p.history, op)
 		}
 	}

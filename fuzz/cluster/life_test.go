@@ -25,6 +25,7 @@ const turnChecks = 20
 // owner.
 type life struct {
 	n    *node
+	seat *seat
 	part *partition
 	name string
 	born int64
@@ -38,6 +39,7 @@ type life struct {
 	log     *journal.Log      // once open
 	tasks   sync.WaitGroup    // its goroutines, but for the one that serves
 	beating atomic.Bool       // the first beat of this owner is stored
+	leaving atomic.Bool       // the journal is given to another node: no more beats
 	turning atomic.Bool       // the loop is in a turn, and has not been stopped there
 	losing  sync.Once
 
@@ -46,6 +48,8 @@ type life struct {
 	inbox    chan func()
 	loopDice *dice
 	serving  bool // of the loop, as what follows
+	giving   bool // the journal is to be another node's: no more requests are taken
+	given    bool // the loop has ended: nothing is answered any more
 	conns    map[connID]*conn
 	noted    journal.Index
 	calls    int
@@ -55,8 +59,9 @@ type life struct {
 const inboxRoom = 256
 
 // newLife makes the next process of a node.
-func newLife(n *node, part *partition, number int) *life {
-	l := &life{n: n, part: part, name: name(n.id, number), born: n.clock.elapsed(), inbox: make(chan func(), inboxRoom), conns: make(map[connID]*conn)}
+func newLife(s *seat, number int) *life {
+	n, part := s.n, s.part
+	l := &life{n: n, seat: s, part: part, name: part.name(n.id, number), born: n.clock.elapsed(), inbox: make(chan func(), inboxRoom), conns: make(map[connID]*conn)}
 	l.ctx, l.end = context.WithCancel(context.Background())
 	l.beats, l.turns, l.stalls, l.loopDice = l.dice("beats"), l.dice("turns"), l.dice("stalls"), l.dice("loop")
 	l.net = &network{Client: part.log.Client(l.dice("client").number(), fine), l: l, dice: l.dice("network"), times: l.dice("times")}
@@ -103,7 +108,7 @@ func (l *life) serve() {
 	}
 	if err != nil {
 		l.n.w.event("%s is no owner", l.name)
-		l.n.kill(false)
+		l.seat.kill(false)
 	}
 	<-l.ctx.Done()
 }
@@ -125,7 +130,7 @@ func (l *life) recover() error {
 
 // open opens the store once the stream answers.
 func (l *life) open() error {
-	local, err := l.n.disk.Open()
+	local, err := l.seat.disk.Open()
 	if err != nil {
 		return err
 	}
@@ -139,6 +144,9 @@ func (l *life) open() error {
 	}
 	if err != nil {
 		return errors.Join(err, local.Close())
+	}
+	if l.n.w.several() { // nodes start at about one time, and take over in the order of their ranks
+		l.view.Heard(l.n.clock.elapsed(), 0, 0)
 	}
 	return nil
 }
@@ -196,7 +204,7 @@ func (l *life) silent(since int64) bool {
 
 // due reports whether nothing was heard of an owner for so long that this process may take over.
 func (l *life) due() bool {
-	return l.n.w.bug == eager || l.view.Due(l.n.clock.elapsed(), term, l.view.Rank(l.n.w.ids, l.n.id, 0, 1))
+	return l.n.w.bug == eager || l.view.Due(l.n.clock.elapsed(), term, l.view.Rank(l.n.w.ids, l.n.id, l.part.number, len(l.n.w.parts)))
 }
 
 // saw takes what an owner has written.
@@ -219,7 +227,11 @@ func (l *life) stale() bool {
 	if l.n.w.bug == noLease {
 		return false
 	}
-	stale := !l.beating.Load() || owner.Lapsed(l.n.clock.elapsed(), int64(l.store.Confirmed()), term)
+	confirmed := int64(l.store.Confirmed())
+	if l.n.w.bug == pooled {
+		confirmed = max(confirmed, l.n.confirmed.Load())
+	}
+	stale := !l.beating.Load() || owner.Lapsed(l.n.clock.elapsed(), confirmed, term)
 	if stale {
 		l.n.w.count(&l.n.w.stats.stale)
 	}
@@ -244,12 +256,51 @@ func (l *life) own() {
 			if i := l.svc.Store().Beat(rec); !l.beating.Load() {
 				l.beating.Store(l.log.Await(l.ctx, i) == nil)
 			}
-			if !l.sleep(term/owner.BeatShare, l.beats) {
+			if !l.sleep(term/owner.BeatShare, l.beats) || l.leaving.Load() {
 				return
 			}
+			l.n.confirmed.Store(int64(l.store.Confirmed()))
 		}
 	})
 	l.later(l.loopDice, loopTime, func() { l.serving = true })
+}
+
+// giveWithin is the longest that an owner which is to give its journal to another node takes for
+// what it was asked.
+const giveWithin = 2 * toolTime
+
+// give has an owner take no more requests, and a little later give its journal to another node. The
+// loop calls it.
+func (l *life) give(to string) {
+	if !l.serving || l.giving {
+		return
+	}
+	l.n.w.event("%s is to give its journal to %s", l.name, to)
+	l.giving = true
+	l.later(l.dice("give"), giveWithin, func() {
+		l.leaving.Store(true)
+		l.given = l.n.w.bug != lingering
+		l.tasks.Go(func() { l.release(to) })
+	})
+}
+
+// release writes who is next, and ends. Nothing is answered any more.
+func (l *life) release(to string) {
+	b := owner.Beat{Node: l.n.id, Addr: l.n.id, Term: term, Released: true, To: to}
+	rec, err := b.Encode()
+	if err != nil {
+		l.n.w.fail("%v", err)
+		return
+	}
+	d := l.dice("release")
+	time.Sleep(d.upTo(loopTime)) // not beside the turn of the loop
+	if l.log.Await(l.ctx, l.svc.Store().Beat(rec)) == nil {
+		l.part.released(to)
+	}
+	if l.n.w.bug == lingering {
+		l.sleep(term, d)
+	}
+	l.seat.kill(false)
 }
 
 // loseWithin is how long a process that has lost the journal may answer from its memory.
@@ -260,8 +311,8 @@ func (l *life) lose(error) {
 	l.losing.Do(func() {
 		l.n.w.event("%s has lost the journal", l.name)
 		time.AfterFunc(l.beats.upTo(loseWithin), func() {
-			if l.n.alive() == l {
-				l.n.kill(false)
+			if l.seat.alive() == l {
+				l.seat.kill(false)
 			}
 		})
 	})

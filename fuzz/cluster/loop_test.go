@@ -25,6 +25,9 @@ func (l *life) loop() {
 			f()
 			l.turning.Store(false)
 			l.note()
+			if l.given {
+				return
+			}
 			time.Sleep(l.loopDice.upTo(loopTime))
 		case <-l.ctx.Done():
 			return
@@ -72,7 +75,7 @@ type conn struct {
 // take takes a request.
 func (l *life) take(c *client, r *request) {
 	switch {
-	case !l.serving:
+	case !l.serving || l.giving && !(c.reads && l.n.w.bug == lingering):
 		hint := ""
 		if b, known := l.view.Owner(); known && b.Node != l.n.id {
 			hint = b.Node

@@ -3,7 +3,9 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"trunkline/engine/journal/memstore"
@@ -14,14 +16,14 @@ import (
 type node struct {
 	w        *world
 	id       string
-	disk     *memstore.Disk
+	seats    []*seat // by partition
 	clock    clock
 	inFlight int
-	dice     *dice // for the time between two processes
+	dice     *dice
 
-	mu     sync.Mutex // guards what follows
-	life   *life      // nil between two processes
-	lives  int
+	confirmed atomic.Int64 // by any partition that it owns, for a bug
+
+	mu     sync.Mutex      // guards what follows
 	held   bool            // no process is started
 	paused bool            // the process does not go on
 	asleep []chan struct{} // what would, in the order in which it stopped
@@ -35,61 +37,31 @@ const clockSpread = 90
 
 func newNode(w *world, at int) *node {
 	n := &node{w: w, id: fmt.Sprint("n", at), inFlight: 1 + w.dice.below(4), dice: w.newDice("node", at)}
-	n.disk = memstore.New(memstore.Options{Seed: w.seed<<8 + uint64(at)})
+	for i, p := range w.parts {
+		s := &seat{n: n, part: p, dice: n.dice, disk: memstore.New(memstore.Options{Seed: w.seed<<8 + uint64(i<<4+at)})}
+		if i > 0 {
+			s.dice = w.newDice("seat", at, i)
+		}
+		n.seats = append(n.seats, s)
+	}
 	n.clock.began, n.clock.fast = time.Now(), int64(n.dice.below(clockSpread))
 	n.faults = fine
 	return n
 }
 
-// run starts one process after the other.
-func (n *node) run() {
-	for n.w.open() {
-		time.Sleep(n.dice.upTo(term / 2))
-		if l := n.start(); l != nil {
-			l.serve()
-			l.bury()
-		}
-	}
-}
-
-// start makes the next process, nil while there is to be none.
-func (n *node) start() *life {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.held || !n.w.open() {
-		return nil
-	}
-	n.lives++
-	l := newLife(n, n.w.part, n.lives)
-	l.net.SetFaults(n.faults)
-	l.net.Part(n.cut)
-	n.life = l
-	return l
-}
-
-// alive returns the process, nil for none.
-func (n *node) alive() *life {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.life
-}
-
 // kill ends the process at once. power takes away what is on the disk and not synced.
 func (n *node) kill(power bool) {
-	n.mu.Lock()
-	l := n.life
-	n.life = nil
-	n.mu.Unlock()
-	if l == nil {
-		return
+	for _, s := range n.seats {
+		s.kill(power)
 	}
-	l.net.Kill()
-	if power {
-		n.disk.Crash()
-	} else {
-		n.disk.Kill()
-	}
-	l.end()
+}
+
+// ownsAll reports whether the process owns all partitions.
+func (n *node) ownsAll() bool {
+	return !slices.ContainsFunc(n.seats, func(s *seat) bool {
+		l := s.alive()
+		return l == nil || l != s.part.last()
+	})
 }
 
 // hold has no process started, or some again.
@@ -142,8 +114,10 @@ func (n *node) part(cut memstream.Cut) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.cut = cut
-	if n.life != nil {
-		n.life.net.Part(cut)
+	for _, s := range n.seats {
+		if s.life != nil {
+			s.life.net.Part(cut)
+		}
 	}
 }
 
@@ -152,8 +126,10 @@ func (n *node) disturb(f memstream.Faults) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.faults = f
-	if n.life != nil {
-		n.life.net.SetFaults(f)
+	for _, s := range n.seats {
+		if s.life != nil {
+			s.life.net.SetFaults(f)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"sync"
 
 	"trunkline/engine/journal"
@@ -9,12 +10,22 @@ import (
 
 // partition is a log with those who have owned it.
 type partition struct {
-	w   *world
-	log *memstream.Log
+	w      *world
+	number int
+	log    *memstream.Log
 
 	mu     sync.Mutex
 	reigns map[uint64]*reign // by epoch
 	owner  *life             // the last one
+	next   string            // the node that the last one has given it to
+}
+
+// name names a life over it.
+func (p *partition) name(id string, number int) string {
+	if !p.w.several() {
+		return fmt.Sprint(id, ".", number)
+	}
+	return fmt.Sprintf("%s/%d.%d", id, p.number, number)
 }
 
 // reign is what an owner has noted of its state, in order.
@@ -42,6 +53,10 @@ func (p *partition) claimed(l *life) {
 	p.reigns[epoch] = &reign{l.name, []note{{at, digest}}}
 	p.owner = l
 	p.w.count(&p.w.stats.claims)
+	if l.n.id == p.next {
+		p.w.count(&p.w.stats.taken)
+	}
+	p.next = ""
 	before := p.reigns[epoch-1]
 	if before == nil { // its claim is in the log, and it does not know
 		return
@@ -55,6 +70,14 @@ func (p *partition) claimed(l *life) {
 			return
 		}
 	}
+}
+
+// released notes that its owner has given it to a node.
+func (p *partition) released(to string) {
+	p.w.count(&p.w.stats.given)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next = to
 }
 
 // note notes the state of an owner.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/engine/cluster/placement"
 	"trunkline/engine/journal/replicated/memstream"
 )
 
@@ -16,24 +17,27 @@ type bug int
 
 // The bugs.
 const (
-	none    bug = iota
-	noLease     // an owner answers what it reads for ever
-	noFence     // the stream takes what does not follow
-	early       // replies leave before what they report is durable
-	eager       // a standby does not wait for the end of a lease
-	rerun       // a tool of which the outcome is not known is run again
-	hasty       // a tool is run before it is known to be started
+	none      bug = iota
+	noLease       // an owner answers what it reads for ever
+	noFence       // the stream takes what does not follow
+	early         // replies leave before what they report is durable
+	eager         // a standby does not wait for the end of a lease
+	rerun         // a tool of which the outcome is not known is run again
+	hasty         // a tool is run before it is known to be started
+	lingering     // an owner that has given its journal away answers readers for a while
+	pooled        // the lease of one partition counts for all that a node owns
+	astray        // a node has another number of partitions
 	numBugs
 )
 
 // String names the bug.
 func (b bug) String() string {
-	return [numBugs]string{"none", "no lease", "no fence", "early replies", "eager standby", "runs again", "hasty tool"}[b]
+	return [numBugs]string{"none", "no lease", "no fence", "early replies", "eager standby", "runs again", "hasty tool", "lingering owner", "pooled lease", "keys astray"}[b]
 }
 
 // stats are what happened in a world, so that a test knows that it tests something.
 type stats struct {
-	answered, unanswered, claims, compared, snapshots, pauses, stalls, stale, late, keys, unknown, undecided int
+	answered, unanswered, claims, compared, snapshots, pauses, stalls, stale, late, keys, unknown, undecided, given, taken int
 }
 
 func (s *stats) add(o *stats) {
@@ -49,23 +53,26 @@ func (s *stats) add(o *stats) {
 	s.keys += o.keys
 	s.unknown += o.unknown
 	s.undecided += o.undecided
+	s.given += o.given
+	s.taken += o.taken
 }
 
 // world is a cluster with its clients.
 type world struct {
-	seed    uint64
-	bug     bug
-	dice    *dice // of who decides what goes wrong
-	part    *partition
-	ids     []string
-	nodes   []*node
-	clients []*client
-	ways    [][]*way // by client and node
-	began   time.Time
-	closed  context.Context
-	close   context.CancelFunc
-	tasks   sync.WaitGroup
-	made    atomic.Int64 // dice
+	seed     uint64
+	bug      bug
+	dice     *dice // of who decides what goes wrong
+	parts    []*partition
+	keyspace placement.Keyspace
+	ids      []string
+	nodes    []*node
+	clients  []*client
+	ways     [][]*way // by client and node
+	began    time.Time
+	closed   context.Context
+	close    context.CancelFunc
+	tasks    sync.WaitGroup
+	made     atomic.Int64 // dice
 
 	procs processes
 	keys  keys
@@ -87,14 +94,21 @@ const (
 	settleTime = time.Minute
 )
 
+// maxPartitions is how many partitions a world has at most.
+const maxPartitions = 3
+
 func newWorld(seed uint64, b bug, trace func(string)) *world {
 	w := &world{seed: seed, bug: b, began: time.Now(), trace: trace}
 	w.dice = w.newDice("world")
 	w.closed, w.close = context.WithCancel(context.Background())
 	w.procs.w, w.keys.w = w, w
-	log := memstream.New()
-	log.SetMaxData([]int{0, 0, 4096, 300}[w.dice.below(4)])
-	w.part = &partition{w: w, log: log, reigns: make(map[uint64]*reign)}
+	partitions, maxData := 1+int(seed%maxPartitions), []int{0, 0, 4096, 300}[w.dice.below(4)]
+	w.keyspace = keyspace(partitions)
+	for i := range partitions {
+		log := memstream.New()
+		log.SetMaxData(maxData)
+		w.parts = append(w.parts, &partition{w: w, number: i, log: log, reigns: make(map[uint64]*reign)})
+	}
 	count := []int{3, 3, 3, 2, 5}[w.dice.below(5)]
 	for i := range count {
 		w.nodes = append(w.nodes, newNode(w, i))
@@ -110,7 +124,34 @@ func newWorld(seed uint64, b bug, trace func(string)) *world {
 	return w
 }
 
-func name(id string, number int) string { return fmt.Sprint(id, ".", number) }
+// keyspace returns that of so many partitions.
+func keyspace(partitions int) placement.Keyspace {
+	k, err := placement.NewKeyspace(partitions)
+	if err != nil {
+		panic(err) // there are few
+	}
+	return k
+}
+
+// several reports whether there are several partitions.
+func (w *world) several() bool { return len(w.parts) > 1 }
+
+// some returns one of the partitions.
+func (w *world) some() *partition {
+	if !w.several() { // worlds with one partition are what they were before others had more
+		return w.parts[0]
+	}
+	return w.parts[w.dice.below(len(w.parts))]
+}
+
+// of returns the partition of a process as a node has it.
+func (w *world) of(pid string, at *node) int {
+	k := w.keyspace
+	if w.bug == astray && at == w.nodes[0] && w.several() {
+		k = keyspace(len(w.parts) - 1)
+	}
+	return int(k.Partition(placement.Process, pid))
+}
 
 func (w *world) open() bool { return w.closed.Err() == nil }
 
@@ -158,7 +199,9 @@ func (w *world) count(n *int) {
 // run is the whole life of a world. It returns once nothing of it is left.
 func (w *world) run() {
 	for _, n := range w.nodes {
-		w.tasks.Go(n.run)
+		for _, s := range n.seats {
+			w.tasks.Go(s.run)
+		}
 	}
 	var asking sync.WaitGroup
 	for _, c := range w.clients {
@@ -180,7 +223,7 @@ func (w *world) run() {
 
 // victim returns a node, often the owner.
 func (w *world) victim() *node {
-	if l := w.part.last(); l != nil && w.dice.hits(500) {
+	if l := w.some().last(); l != nil && w.dice.hits(500) {
 		return l.n
 	}
 	return w.nodes[w.dice.below(len(w.nodes))]
@@ -188,6 +231,10 @@ func (w *world) victim() *node {
 
 // step has one thing go wrong, or right again.
 func (w *world) step() {
+	if w.several() && w.dice.hits(200) {
+		w.handOver()
+		return
+	}
 	n := w.victim()
 	switch k := w.dice.below(100); {
 	case k < 10:
@@ -255,14 +302,14 @@ func (w *world) clear(n *node) {
 
 // snapshot has the owner write one, while everything goes on.
 func (w *world) snapshot() {
-	l := w.part.last()
+	l := w.some().last()
 	if l == nil || l.ctx.Err() != nil {
 		return
 	}
 	w.event("%s writes a snapshot", l.name)
 	if power := w.dice.hits(500); w.dice.hits(300) { // and dies over it
 		time.AfterFunc(w.dice.upTo(20*time.Millisecond), func() {
-			if l.n.alive() == l {
+			if l.seat.alive() == l {
 				l.n.kill(power)
 			}
 		})
@@ -272,6 +319,14 @@ func (w *world) snapshot() {
 			w.count(&w.stats.snapshots)
 		}
 	})
+}
+
+// handOver has the owner of a partition give it to another node, which may be dead or behind.
+func (w *world) handOver() {
+	l, to := w.some().last(), w.nodes[w.dice.below(len(w.nodes))]
+	if l != nil && l.n != to {
+		l.post(func() { l.give(to.id) })
+	}
 }
 
 // heal ends all that is wrong.
@@ -296,16 +351,14 @@ func (w *world) settle() {
 			other.hold(other != n)
 			other.kill(other.dice.hits(500))
 		}
-		for end := time.Now().Add(settleTime); ; {
-			if l := n.alive(); l != nil && l == w.part.last() {
-				break
-			}
+		for end := time.Now().Add(settleTime); !n.ownsAll(); time.Sleep(w.dice.upTo(term / 10)) {
 			if time.Now().After(end) {
 				w.fail("%s does not take over alone", n.id)
 				return
 			}
-			time.Sleep(w.dice.upTo(term / 10))
 		}
 	}
-	w.part.check(w.part.last())
+	for _, p := range w.parts {
+		p.check(p.last())
+	}
 }
