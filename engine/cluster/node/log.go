@@ -21,6 +21,10 @@ const (
 	// those lines, of which there is one in unreachableEvery.
 	unreachable      = "Error trying to connect to route"
 	unreachableEvery = time.Minute
+
+	// outOfSpace begins the formats of what a server logs that has no room on its disk and ends the
+	// keeping of its streams.
+	outOfSpace = "JetStream out of "
 )
 
 // serverLog passes the log of a server on and keeps its latest error. Notices are debug lines: this
@@ -53,7 +57,11 @@ func (l *serverLog) Errorf(format string, v ...any) {
 	if strings.HasPrefix(format, unreachable) {
 		level = slog.LevelWarn
 	}
-	l.keep(l.write(level, format, v))
+	text := l.write(level, format, v)
+	if strings.HasPrefix(format, outOfSpace) {
+		l.giveUp("the disk has no room: " + text)
+	}
+	l.keep(text)
 }
 
 // Fatalf implements server.Logger. The server gives up what it was doing, and the process goes on:
@@ -61,10 +69,15 @@ func (l *serverLog) Errorf(format string, v ...any) {
 func (l *serverLog) Fatalf(format string, v ...any) {
 	text := l.write(slog.LevelError, format, v)
 	l.keep(text)
+	l.giveUp(text)
+}
+
+// giveUp keeps why the server has given up what it was doing: the first reason.
+func (l *serverLog) giveUp(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fatal == "" {
-		l.fatal = text
+		l.fatal = why
 	}
 }
 

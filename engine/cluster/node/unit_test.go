@@ -144,6 +144,8 @@ func TestLogOfAServer(t *testing.T) {
 	}
 	l.Fatalf("first")
 	l.Fatalf("second")
+	l.Errorf("JetStream out of space, will be DISABLED")
+	l.Errorf("second")
 	if l.failure() != "first" || l.latest(time.Hour) != "second" {
 		t.Error(l.failure(), l.latest(time.Hour))
 	}

@@ -116,7 +116,9 @@ func (s *Store) land(f *sent) {
 	if f.err = s.err(); f.err != nil {
 		return
 	}
-	if err := s.outcome(f); err != nil {
+	err := s.outcome(f)
+	s.trouble.Store(nil)
+	if err != nil {
 		if f.trial && errors.Is(err, ErrNotStored) && !errors.Is(err, ErrUnknown) {
 			f.err = err
 			return
@@ -151,6 +153,8 @@ func (s *Store) outcome(f *sent) error {
 				s.log.Warn("journal asks again for a message without an answer", "sequence", f.a.Last(), "err", o.Err)
 			}
 			unknown = true
+			why := o.Err
+			s.trouble.Store(&why)
 		}
 		f.early = false
 		f.wait = s.cfg.Stream.Append(&f.a)

@@ -33,6 +33,7 @@ type Store struct {
 	fence     atomic.Uint64
 	confirmed atomic.Int64
 	failure   atomic.Pointer[error]
+	trouble   atomic.Pointer[error] // of the message that is sent again
 
 	begun chan *sent // blocks that were begun and not awaited, oldest first
 	// aside and settling are locks that are held while the stream answers: by the one message that
@@ -209,6 +210,14 @@ func (s *Store) Barrier(ctx context.Context) error {
 
 // Fence returns the fence of this owner, 0 before its first append. It outlives the ownership.
 func (s *Store) Fence() uint64 { return s.fence.Load() }
+
+// Trouble returns why a message that is sent again was not stored yet, nil where none is.
+func (s *Store) Trouble() error {
+	if err := s.trouble.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
 
 // Confirmed returns when, by Config.Elapsed, the last message that is known to be stored was sent.
 // The lease of an owner counts from there: at that time no other one had taken the log over.

@@ -130,6 +130,10 @@ var (
 	ErrUnknown = errors.New("it is not known whether the last blocks are stored")
 	// ErrNotStored is in the Outcome of a message that was refused.
 	ErrNotStored = errors.New("the stream has refused the message")
+	// ErrNoRoom is in the Outcome of a message for which the stream has no room, and in the errors
+	// that follow from it: a disk is full, or a limit of a server or of an account is reached.
+	// Another server may have room, and take the message when it is sent again.
+	ErrNoRoom = errors.New("the servers of the journal have no room for it: look at their disks and limits")
 	// ErrBehind means that the stream knows of no snapshot as new as one that this node has a copy
 	// of: it was made anew or has lost its end, or the server that answers is behind the others.
 	// Nothing is appended to it.

@@ -3,6 +3,8 @@ package replicated_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -163,6 +165,53 @@ func TestConfirmed(t *testing.T) {
 		if err := a.store.WriteBlock(3, []byte("y")); err == nil || a.store.Confirmed() != at {
 			t.Errorf("a block that did not arrive: %v, confirmed at %s", err, a.store.Confirmed())
 		}
+	})
+}
+
+// cramped is a stream without room for a while.
+type cramped struct {
+	*memstream.Client
+	full atomic.Bool
+}
+
+// Append implements replicated.Stream.
+func (c *cramped) Append(a *replicated.Append) func() replicated.Outcome {
+	if c.full.Load() {
+		return func() replicated.Outcome { return replicated.Outcome{Err: fmt.Errorf("%w: 503", replicated.ErrNoRoom)} }
+	}
+	return c.Client.Append(a)
+}
+
+// TestNoRoom: what a stream has no room for is sent again, to servers that may have some, and shows
+// why; in the end that is in the error.
+func TestNoRoom(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		n := newMember(memstream.New(), 1)
+		local, err := n.disk.Open()
+		must(t, err)
+		c := &cramped{Client: n.client}
+		s, err := replicated.Open(context.Background(), replicated.Config{Stream: c, Chunks: n.client, Local: local, Lease: lease})
+		must(t, err)
+		must(t, s.WriteBlock(1, []byte("x")))
+		c.full.Store(true)
+		time.AfterFunc(lease/2, func() {
+			if !errors.Is(s.Trouble(), replicated.ErrNoRoom) {
+				t.Errorf("while there is no room: %v", s.Trouble())
+			}
+			c.full.Store(false)
+		})
+		must(t, s.WriteBlock(2, []byte("y")))
+		if err := s.Trouble(); err != nil {
+			t.Errorf("after there is room again: %v", err)
+		}
+		c.full.Store(true)
+		if err := s.WriteBlock(3, []byte("z")); !errors.Is(err, replicated.ErrNotOwner) || !errors.Is(err, replicated.ErrNoRoom) {
+			t.Errorf("without room: %v", err)
+		}
+		if err := s.Trouble(); err != nil {
+			t.Errorf("of a store that has ended: %v", err)
+		}
+		must(t, s.Close())
 	})
 }
 

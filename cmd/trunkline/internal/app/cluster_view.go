@@ -2,11 +2,14 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"trunkline/engine/cluster/owner"
+	"trunkline/engine/journal/replicated"
 	"trunkline/engine/obs"
 )
 
@@ -27,7 +30,7 @@ func (s *server) viewCluster() func(ctx context.Context, check bool) obs.Cluster
 		defer cancel()
 		h := c.member.Health(ctx)
 		parts, nodes := s.viewPartitions()
-		problems := s.viewCopies(parts)
+		problems := append(s.viewCopies(parts), s.viewRoom()...)
 		if h.Problem != "" {
 			problems = slices.Insert(problems, 0, h.Problem)
 		}
@@ -67,6 +70,16 @@ func (s *server) viewCopies(parts []obs.ClusterPartition) (problems []string) {
 		copies, wrong := c.watches[i].Load().copies()
 		parts[i].LeadsStream, parts[i].Copies = c.member.Leads(c.streamName(i)), copies
 		problems = append(problems, wrong...)
+	}
+	return problems
+}
+
+// viewRoom returns which journals have no room.
+func (s *server) viewRoom() (problems []string) {
+	for _, r := range s.replicas() {
+		if sh := r.lease.shared.Load(); sh != nil && errors.Is(sh.Trouble(), replicated.ErrNoRoom) {
+			problems = append(problems, fmt.Sprintf("partition %d: %v", r.partition, sh.Trouble()))
+		}
 	}
 	return problems
 }

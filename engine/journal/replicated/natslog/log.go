@@ -50,6 +50,11 @@ const (
 	notAvailable = 10008
 	// noPeers is the answer of a leader that does not see enough servers, as right after a start.
 	noPeers = 10005
+	// The answers of an account and of servers that may store no more, and of a store that failed.
+	accountFull  = 10002
+	serverFull   = 10023
+	storageFull  = 10047
+	storeFailing = 10077
 )
 
 const (
@@ -179,6 +184,8 @@ func outcome(err error, seq uint64) replicated.Outcome {
 			err = fmt.Errorf("%w: %w", replicated.ErrNotStored, err)
 		case containsDuplicate: // an id is only ever sent with one sequence
 			return replicated.Outcome{Seq: seq}
+		case accountFull, serverFull, storageFull, storeFailing:
+			err = fmt.Errorf("%w: %w", replicated.ErrNoRoom, err)
 		}
 	}
 	return replicated.Outcome{Err: err}
