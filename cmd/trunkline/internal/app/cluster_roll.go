@@ -120,6 +120,14 @@ func behind(nodes []obs.ClusterNode, partition int, index uint64, ownerID string
 	return &end, nodes[i].Fences[partition]
 }
 
+// behind is that of a node which is not the owner, by what the owner has announced.
+func (r *roll) behind(partition int, index uint64, owner string) (missing *uint64, fence uint64) {
+	r.mu.Lock()
+	a := r.nodes[owner]
+	r.mu.Unlock()
+	return behind([]obs.ClusterNode{a.ClusterNode}, partition, index, owner)
+}
+
 // admin returns the admin address of a node, as it is bound there; "" where none is known.
 func (r *roll) admin(node string) string {
 	r.mu.Lock()

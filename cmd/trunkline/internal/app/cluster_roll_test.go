@@ -58,6 +58,17 @@ func TestRoll(t *testing.T) {
 			t.Errorf("%q, want %q", got, f.want)
 		}
 	}
+	if missing, fence := r.behind(0, 9, "n1"); missing == nil || *missing != 1 || fence != 7 {
+		t.Errorf("%v records behind n1, which has fence %d", missing, fence)
+	}
+	if missing, fence := r.behind(1, 10, "n2"); missing == nil || *missing != 0 || fence != 8 {
+		t.Errorf("%v records behind n2, which has fence %d", missing, fence)
+	}
+	for _, unknown := range []string{"", "n4"} {
+		if missing, fence := r.behind(0, 9, unknown); missing != nil || fence != 0 {
+			t.Errorf("%d records behind %q", *missing, unknown)
+		}
+	}
 	nodes := r.list(&own, nil, nil, 1)
 	if _, fence := behind(nodes, 1, 0, "n2"); fence != 8 {
 		t.Errorf("the fence of n2 is %d", fence)

@@ -171,10 +171,15 @@ type leaseReading struct {
 	of obs.ClusterPartition
 }
 
-// readLease returns the reading of a replica.
+// readLease returns the reading of a replica. It looks at the owner of that partition alone.
 func (s *server) readLease(r *replica) *leaseReading {
-	parts, _ := s.viewPartitions()
-	return &leaseReading{r.lease, parts[r.partition]}
+	v := r.view()
+	if v.Role == obs.RoleOwner {
+		v.Lag, v.OwnerFence = new(uint64), v.Fence
+	} else {
+		v.Lag, v.OwnerFence = s.options.cluster.roll.behind(r.partition, v.Index, v.Owner)
+	}
+	return &leaseReading{r.lease, v}
 }
 
 // leaseMetrics are those of a partition of a cluster.
