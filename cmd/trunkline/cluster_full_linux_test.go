@@ -105,38 +105,35 @@ func (s *soak) fill(room int64) {
 	s.ready(n)
 }
 
-// TestClusterFullDisk: an owner without room refuses changes with the answer of a single server,
-// and answers reads. After SIGTERM another one takes over, and it comes back with room.
+// TestClusterFullDisk: where no node has room, the owner refuses changes with the answer of a
+// single server, and answers reads. A node that has room again owns the journal by itself.
 func TestClusterFullDisk(t *testing.T) {
 	if !rounds.Long() {
 		t.Skip("the long form alone: it starts one more cluster")
 	}
-	disk := newSmallDisk(t)
-	if disk == nil {
-		t.Skip("it mounts a tmpfs of its own, which takes the right to mount")
-	}
+	var disks []*smallDisk
 	r := makeClusterRig(t, 3, t.TempDir, nil)
-	r.nodes[0].dir = disk.dir
-	r.startLinked()
-	n := r.nodes[0]
-	if owner := r.owner(r.nodes...); owner != n { // the first node is the next in line
-		owner.terminate()
-		if next := r.owner(r.but(owner)...); next != n {
-			t.Fatalf("node %s takes over", next.id)
+	for _, n := range r.nodes {
+		disk := newSmallDisk(t)
+		if disk == nil {
+			t.Skip("it mounts a tmpfs of its own, which takes the right to mount")
 		}
-		owner.start()
-		r.ready(owner)
+		n.dir, disks = disk.dir, append(disks, disk)
 	}
+	r.startLinked()
 	book := &usageBook{procs: make(map[string]*usageRow)}
 	c := &clusterClient{node: r.nodes[1]}
 	defer c.close()
 	r.until("a process", func() bool { return book.create(c, "p") })
 	r.until("an addition", func() bool { return book.add(c, "p") })
-	disk.leave(lowRoom)
-	r.until("the owner is not ready", func() bool {
-		var body strings.Builder
-		return n.read("/readyz", &body) == http.StatusServiceUnavailable && strings.Contains(body.String(), "storage_full")
-	})
+	for i, n := range r.nodes {
+		disks[i].leave(lowRoom)
+		r.until("the node has no room", func() bool {
+			var body strings.Builder
+			return n.read("/readyz", &body) == http.StatusServiceUnavailable && strings.Contains(body.String(), "storage_full")
+		})
+	}
+	n := r.owner(r.nodes...)
 	r.until("a change is refused", func() bool {
 		_, err := c.do(func(ctx context.Context, conn *client.Conn) error {
 			_, err := conn.RecordUsage(ctx, client.RecordUsage{PID: "p", LLMCalls: 1})
@@ -152,12 +149,21 @@ func TestClusterFullDisk(t *testing.T) {
 		return said != nil
 	})
 	book.check(r.nodes[2])
-	n.terminate()
-	r.owner(r.but(n)...)
+	if owner := r.owner(r.nodes...); owner != n {
+		t.Errorf("node %s owns the journal, and has no more room than node %s", owner.id, n.id)
+	}
+	for i, other := range r.nodes {
+		if other != n {
+			disks[i].leave(muchRoom)
+			r.owner(other)
+			break
+		}
+	}
 	r.until("an addition on another disk", func() bool { return book.add(c, "p") })
-	disk.leave(muchRoom)
-	n.start()
-	r.ready(n)
+	for i := range disks {
+		disks[i].leave(muchRoom)
+	}
+	r.ready(r.nodes...)
 	r.caughtUp(n)
 	book.checkAll(r)
 }

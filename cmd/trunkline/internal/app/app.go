@@ -175,6 +175,7 @@ func (s *server) begin(ctx context.Context) error {
 		for _, p := range s.parts {
 			go p.run(running)
 		}
+		c.serving.Go(s.watchRoom)
 		s.router.serve(s.report)
 	} else {
 		if err := s.first().kernel.recover(ctx, s.failed); err != nil {

@@ -39,6 +39,7 @@ type cluster struct {
 	serving sync.WaitGroup // the listener for other nodes
 	leaving atomic.Bool    // the node ends, and takes nothing over any more
 	drained atomic.Bool    // the node takes nothing over until it is resumed
+	full    atomic.Bool    // the disk of the node has no room for changes
 	dead    atomic.Bool    // the node cannot go on
 	failed  chan error     // why
 	closed  context.Context

@@ -40,6 +40,7 @@ type reply struct {
 type nodeState struct {
 	Node       string                 `json:"node"`
 	Drained    bool                   `json:"drained"`
+	Full       bool                   `json:"full,omitempty"` // its disk has no room for changes
 	Partitions []obs.ClusterPartition `json:"partitions"`
 }
 
@@ -142,7 +143,7 @@ func (s *server) carryOut(ctx context.Context, q question) error {
 // state returns what other nodes are to know of this one.
 func (s *server) state() nodeState {
 	c := s.options.cluster
-	st := nodeState{Node: c.id, Drained: c.drained.Load() || c.leaving.Load() || c.damaged()}
+	st := nodeState{Node: c.id, Drained: c.drained.Load() || c.leaving.Load() || c.damaged(), Full: c.full.Load()}
 	for _, r := range s.replicas() {
 		st.Partitions = append(st.Partitions, r.view())
 	}
@@ -226,21 +227,34 @@ func (s *server) awaitOwner(ctx context.Context, partition int, to string) error
 
 // drainNode has other nodes own what this one owns, and take over from now on.
 func (s *server) drainNode(ctx context.Context) error {
-	c := s.options.cluster
-	all, err := s.states(ctx)
+	next, err := s.nextOwners(ctx)
 	if err != nil {
 		return err
 	}
-	next := make(map[int]string)
+	s.options.cluster.drained.Store(true)
+	s.log.Info("this node takes nothing over any more")
+	return s.handOverAll(ctx, next)
+}
+
+// nextOwners returns the nodes that can own what this one owns, by partition.
+func (s *server) nextOwners(ctx context.Context) (next map[int]string, err error) {
+	all, err := s.states(ctx)
+	if err != nil {
+		return nil, err
+	}
+	next = make(map[int]string)
 	for _, r := range s.replicas() {
 		if r.lease.owns.Load() {
 			if next[r.partition], err = all.nextOwner(r.partition); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	c.drained.Store(true)
-	s.log.Info("this node takes nothing over any more")
+	return next, nil
+}
+
+// handOverAll gives partitions to nodes, and returns when those own them.
+func (s *server) handOverAll(ctx context.Context, next map[int]string) (err error) {
 	for _, partition := range slices.Sorted(maps.Keys(next)) {
 		if err = s.handOver(ctx, partition, next[partition]); err != nil {
 			return err
@@ -308,6 +322,8 @@ func (n *nodeState) mayOwn(partition int, owner *nodeState) error {
 		return refuse("node %q owns partition %d already", n.Node, partition)
 	case n.Drained:
 		return refuse("node %q is drained, ends, or has a damaged copy of the journal: it takes nothing over", n.Node)
+	case n.Full:
+		return refuse("node %q has no room on its disk", n.Node)
 	case own.Role != obs.RoleStandby:
 		return refuse("node %q does not follow partition %d", n.Node, partition)
 	case own.Index+mayLag < at.Index:
@@ -355,7 +371,7 @@ func (n *nodeState) owned() (count int) {
 func (all states) plan(partitions int) ([]placement.Move, error) {
 	nodes := make([]placement.Node, len(all))
 	for i := range all {
-		nodes[i] = placement.Node{ID: all[i].Node, Drained: all[i].Drained}
+		nodes[i] = placement.Node{ID: all[i].Node, Drained: all[i].Drained || all[i].Full}
 	}
 	current := make(placement.Assignment, partitions)
 	for p := range current {

@@ -44,6 +44,7 @@ func TestWhoMayOwn(t *testing.T) {
 	f("a", nothing, console.ErrRefused, `node "a" owns partition 0 already`)
 	f("d", nothing, console.ErrNotFound, `node "d" is not of the cluster`)
 	f("b", func(all states) { all[1].Drained = true }, console.ErrRefused, "drained")
+	f("b", func(all states) { all[1].Full = true }, console.ErrRefused, "no room on its disk")
 	f("b", func(all states) { all[1].Partitions[0].Role = obs.RoleJoining }, console.ErrRefused, "does not follow")
 	f("b", func(all states) { all[0].Partitions[0].Role = obs.RoleStandby }, console.ErrRefused, "no owner")
 	f("b", func(all states) { all[0].Partitions[0].Index += mayLag }, nil, "")
@@ -66,6 +67,19 @@ func TestWhoIsNext(t *testing.T) {
 	}
 	if to, err := nodesOf("a", "abc").nextOwner(0); !errors.Is(err, console.ErrRefused) {
 		t.Errorf("%q, %v where all are drained", to, err)
+	}
+	full := nodesOf("aa", "")
+	full[0].Full, full[1].Full = true, true
+	for _, p := range []int{0, 1} {
+		if to, err := full.nextOwner(p); err != nil || to != "c" {
+			t.Errorf("%q, %v where the disk of c alone has room", to, err)
+		}
+	}
+	if moves, err := full.plan(2); err != nil || len(moves) != 0 {
+		t.Errorf("%v, %v: partitions move to a disk without room", moves, err)
+	}
+	if to, err := full.nextOwner(0); !errors.Is(err, console.ErrRefused) {
+		t.Errorf("%q, %v where no other disk has room", to, err)
 	}
 }
 

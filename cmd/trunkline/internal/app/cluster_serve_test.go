@@ -154,6 +154,21 @@ func TestADrainedNodeTakesNothingOver(t *testing.T) {
 	}
 }
 
+// TestANodeWithoutRoomIsLate: it takes over a term after it would, so that one with room is first.
+func TestANodeWithoutRoomIsLate(t *testing.T) {
+	silentFor := func(d time.Duration) *lease {
+		c := &cluster{id: "a", ids: []string{"a", "b", "c"}, cfg: &config.Cluster{Partitions: 1}, term: time.Hour}
+		c.full.Store(true)
+		return &lease{node: c, view: owner.NewView(owner.Now() - int64(d))}
+	}
+	if silentFor(2*time.Hour - time.Minute).due() {
+		t.Error("it is as fast as others")
+	}
+	if !silentFor(2 * time.Hour).due() {
+		t.Error("it never takes over")
+	}
+}
+
 // TestLentListeners: the listener outlives those who borrow it, one after the other, and clients
 // wait meanwhile.
 func TestLentListeners(t *testing.T) {

@@ -94,8 +94,16 @@ func (l *lease) turn() <-chan struct{} {
 // due reports whether nothing was heard of an owner for so long that this node may take over.
 func (l *lease) due() bool {
 	c := l.node
-	return !c.leaving.Load() && !c.drained.Load() && l.view.Due(owner.Now(), c.term, l.view.Rank(l.node.ids, l.node.id, l.partition, l.node.partitions()))
+	rank := l.view.Rank(c.ids, c.id, l.partition, c.partitions())
+	if c.full.Load() {
+		rank += fullRanks
+	}
+	return !c.leaving.Load() && !c.drained.Load() && l.view.Due(owner.Now(), c.term, rank)
 }
+
+// fullRanks is how many ranks a node without room on its disk is behind where it would be: two
+// halves of a term, so that one with room comes first.
+const fullRanks = 2
 
 // able reports whether this node can take over: it reaches a majority, and has a whole copy of the
 // journal as far as is known.
