@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -109,17 +110,22 @@ func (a *ackLoser) pass(to io.Writer, from *bufio.Reader) error {
 	}
 }
 
-// isAck reports whether a message is the answer to one that was published to the log.
+// isAck reports whether a message is the answer to one that was published to the log of a
+// partition.
 func isAck(data []byte) bool {
-	return bytes.HasPrefix(data, []byte("{")) && bytes.Contains(data, []byte(`"stream":"demo_0"`)) && bytes.Contains(data, []byte(`"seq":`)) &&
-		!bytes.Contains(data, []byte(`"type":`))
+	return bytes.HasPrefix(data, []byte("{")) && bytes.Contains(data, []byte(`"stream":"demo_`)) && bytes.Contains(data, []byte(`"seq":`)) &&
+		!bytes.Contains(data, []byte(`_SNAP"`)) && !bytes.Contains(data, []byte(`"type":`))
 }
 
-// TestClusterLostAcks: the servers of a cluster store what is published, and their answers do not
-// arrive: for less than a lease, for more, or with the connection. What was acknowledged is there,
-// nothing is counted twice, and no tool runs twice for a key.
+// TestClusterLostAcks: the servers of a cluster with two partitions store what is published, and
+// their answers do not arrive: for less than a lease, for more, or with the connection. What was
+// acknowledged is there, nothing is counted twice, and no tool runs twice for a key.
 func TestClusterLostAcks(t *testing.T) {
-	r := makeClusterRig(t, 2, t.TempDir, []string{"cluster.mode=nats", "cluster.nats_accept_lazy_sync=true", "cluster.lease_ms=500", soakSnapshot, "toolhost.idempotency_ttl_ms=3600000"})
+	const partitions = 2
+	r := makeClusterRig(t, 2, t.TempDir, []string{
+		"cluster.mode=nats", "cluster.nats_accept_lazy_sync=true", "cluster.lease_ms=500", fmt.Sprint("cluster.partitions=", partitions),
+		soakSnapshot, "toolhost.idempotency_ttl_ms=3600000", takesOrders(t),
+	})
 	servers := natstest.New(t)
 	ways := make(map[*clusterNode]*ackLoser)
 	for i, n := range r.nodes {
@@ -128,7 +134,9 @@ func TestClusterLostAcks(t *testing.T) {
 		n.start()
 	}
 	r.ready(r.nodes...)
-	h := newCounterHistory(r, "a", "b", "c", "d")
+	r.nodes[0].surelyOrder("rebalance")
+	r.spread(partitions, map[string]int{"n1": 1, "n2": 1})
+	h := newCounterHistory(r, slices.Concat(pidsOf(t, partitions, 2)...)...)
 	load := h.load(2)
 	defer load.end()
 	o := &replies{replies: make(map[string]map[string]int)}

@@ -21,11 +21,17 @@ const orderToken = "the operator of a cluster in a test"
 // newOrderedRig starts a cluster that takes orders.
 func newOrderedRig(t *testing.T, set ...string) *clusterRig {
 	t.Helper()
+	return newClusterRig(t, append(set, takesOrders(t))...)
+}
+
+// takesOrders returns the setting of nodes that take orders.
+func takesOrders(t *testing.T) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "operator.token")
 	if err := os.WriteFile(file, []byte(orderToken), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return newClusterRig(t, append(set, "admin.console_operator_token_file="+file)...)
+	return "admin.console_operator_token_file=" + file
 }
 
 // order gives an order to the cluster through a node, and returns its exit code and what it talks.

@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/engine/cluster/placement"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ops"
@@ -112,12 +116,50 @@ func (r *clusterRig) owners(partitions int, among ...*clusterNode) []string {
 	return owners
 }
 
-// TestClusterPartitions: three partitions spread over three nodes. The owner of one dies, and the
-// others go on; then partitions move in order. The clients see counters as if there were one
-// server.
+// mutualTLS returns the settings of nodes that ask clients for certificates, and the form of a
+// client that has one and of one that has none.
+func mutualTLS(t *testing.T) (set []string, known, stranger *tls.Config) {
+	t.Helper()
+	cert, key := filepath.Join(t.TempDir(), "cert"), filepath.Join(t.TempDir(), "key")
+	writeIdentity(t, cert, key)
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger = &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: x509.NewCertPool()}
+	stranger.RootCAs.AddCert(pair.Leaf)
+	known = stranger.Clone()
+	known.Certificates = []tls.Certificate{pair}
+	return []string{"kernel.tls_cert_file=" + cert, "kernel.tls_key_file=" + key, "kernel.tls_client_ca_file=" + cert}, known, stranger
+}
+
+// TestClusterPartitions: three partitions spread over three nodes, whose clients come over TLS with
+// certificates. The owner of one dies, and the others go on; then partitions move in order, and
+// away from a disk without room. The clients see counters as if there were one server.
 func TestClusterPartitions(t *testing.T) {
 	const partitions = 3
-	r := newOrderedRig(t, fmt.Sprint("cluster.partitions=", partitions))
+	startsCluster(t)
+	set, known, stranger := mutualTLS(t)
+	dirs, disk := []string{t.TempDir(), t.TempDir(), t.TempDir()}, newSmallDisk(t)
+	if disk != nil {
+		dirs[0] = disk.dir
+	}
+	nextDir := func() (dir string) {
+		dir, dirs = dirs[0], dirs[1:]
+		return dir
+	}
+	r := newClusterRigIn(t, nextDir, append(set, fmt.Sprint("cluster.partitions=", partitions), takesOrders(t))...)
+	r.dial = []client.Option{client.WithTLS(known)}
+	for name, opts := range map[string][]client.Option{"without a certificate": {client.WithTLS(stranger)}, "without TLS": nil} {
+		conn, err := client.Dial(t.Context(), r.nodes[0].kernel, opts...)
+		if err == nil {
+			_, err = conn.Ping(t.Context(), nil)
+			conn.Close()
+		}
+		if err == nil {
+			t.Errorf("a client %s is served", name)
+		}
+	}
 	out, err := program("cluster", "status", "--admin", r.nodes[2].admin).Output()
 	if err != nil || !strings.Contains(string(out), fmt.Sprint("PARTITION ", partitions-1)) {
 		t.Errorf("the status is %v: %s", err, out)
@@ -167,6 +209,22 @@ func TestClusterPartitions(t *testing.T) {
 	r.nodes[0].surelyOrder("rebalance")
 	r.spread(partitions, even)
 	load.more(60)
+	if n := r.nodes[0]; disk != nil {
+		disk.leave(lowRoom)
+		r.spread(partitions, map[string]int{n.id: 0})
+		load.more(60)
+		r.until("nothing moves to a disk without room", func() bool {
+			code, talk := r.nodes[1].order("move", "0", n.id)
+			return code == cli.CodeConflict && strings.Contains(talk, "no room on its disk")
+		})
+		disk.leave(muchRoom)
+		r.until("the node with room owns a partition again", func() bool { // once it has looked
+			n.surelyOrder("rebalance")
+			return n.ownerOf(0) == n.id || n.ownerOf(1) == n.id || n.ownerOf(2) == n.id
+		})
+		r.spread(partitions, even)
+		load.more(60)
+	}
 	load.end()
 	h.check()
 	to.refused(3, "partition 3", "move", "3", to.id)

@@ -40,6 +40,7 @@ type clusterRig struct {
 	t     *testing.T
 	nodes []*clusterNode
 	links *netLinks // nil: the nodes reach each other directly
+	dial  []client.Option
 	web   http.Client
 }
 
@@ -334,7 +335,7 @@ func (c *clusterClient) do(request func(context.Context, *client.Conn) error) (s
 	defer cancel()
 	if c.conn == nil || c.conn.Err() != nil {
 		c.close()
-		if c.conn, err = client.Dial(ctx, c.node.kernel); err != nil {
+		if c.conn, err = client.Dial(ctx, c.node.kernel, c.node.rig.dial...); err != nil {
 			c.conn = nil
 			return false, err
 		}
