@@ -5,11 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +24,6 @@ type answer struct {
 	Health  Health
 	Count   uint64
 	Listens []string
-	Started time.Duration
-	Memory  uint64
 }
 
 // runChild is the process of a node: it answers lines until its input ends.
@@ -38,13 +34,12 @@ func runChild(text string) int {
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})).With("node", cfg.Node)
 	out := json.NewEncoder(os.Stdout)
-	began := time.Now()
 	n, err := Start(context.Background(), cfg)
 	if err != nil {
 		_ = out.Encode(answer{Err: err.Error()})
 		return 1
 	}
-	_ = out.Encode(answer{Started: time.Since(began)})
+	_ = out.Encode(answer{})
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		verb, rest, _ := strings.Cut(in.Text(), " ")
@@ -82,28 +77,12 @@ func act(ctx context.Context, n *Node, verb, rest string) (a answer, err error) 
 		}
 	case "listens":
 		a.Listens, err = listening()
-	case "memory":
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		a.Memory = m.HeapInuse + m.StackInuse
-		a.Count = residentBytes()
 	case "close":
 		err = n.Close(ctx)
 	default:
 		err = errors.New("no such verb")
 	}
 	return a, err
-}
-
-// residentBytes returns the memory of this process, 0 if it is not known.
-func residentBytes() uint64 {
-	text, err := os.ReadFile("/proc/self/statm")
-	var total, resident uint64
-	if err == nil {
-		_, _ = fmt.Sscan(string(text), &total, &resident)
-	}
-	return resident * uint64(os.Getpagesize())
 }
 
 // listening returns the local addresses of this process's sockets that listen, as the system writes

@@ -134,18 +134,6 @@ func TestTwoProcessesWithOneID(t *testing.T) {
 	f.nodes["b"].askUntil("join")
 }
 
-func TestMemoryAndStartOfANode(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	for _, n := range f.nodes {
-		a := n.ask("memory")
-		t.Logf("node %s: %d KiB of heap and stacks, %d KiB resident", n.id, a.Memory>>10, a.Count>>10)
-		if a.Memory == 0 || a.Count == 0 {
-			t.Error("no figures")
-		}
-	}
-}
-
 // signal sends one to a process.
 func (c *child) signal(sig syscall.Signal) {
 	c.t.Helper()
