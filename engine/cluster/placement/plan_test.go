@@ -61,13 +61,13 @@ func TestPlans(t *testing.T) {
 	f(3, "a b c", "b c! d", "b d")
 	f(2, "a b c", "b! c d", "c d")
 	f(2, "a", "a! b c!", "b")
-	// Copies that are missing are built, where the fewest are and in new zones, and no more are kept.
+	// Copies that are missing are built, where the fewest are and in new zones. No more are kept.
 	f(2, "a b, a b", "a b! c", "a c, a c")
 	f(2, "a", "a@x b@x c@y", "a c")
 	f(2, "a b", "a@x b@x c@y", "a c")
 	f(2, "a b c", "a@x b@x c@y", "a c")
 	f(2, "a b c", "a b c", "a b")
-	// Owners are even, along a chain where no single switch helps; a new node owns by the next plan.
+	// Owners are even, by a chain where no switch helps. A new node owns by the next plan.
 	f(2, "a b, a b, a b, a b", "a b", "b a, b a, a b, a b")
 	f(2, "a b, a b, b c", "a b c", "b a, a c, c b")
 	f(1, "a, a", "a b", "b, a")
