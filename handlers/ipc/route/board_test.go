@@ -94,7 +94,6 @@ type board struct {
 	s       *session
 	port    *link.Port
 	in, out []byte
-	blocked bool
 	verdict link.Verdict
 	closed  bool
 	wires   []*cable
@@ -102,12 +101,9 @@ type board struct {
 
 // cable is the connection below a leg.
 type cable struct {
-	port            *link.Port // of the service's side
-	core            link.Session
-	toCore, toLeg   []byte
-	coreBlocked     bool
-	legBlocked, cut bool
-	legMore         bool
+	port          *link.Port // of the service's side
+	core          link.Session
+	toCore, toLeg []byte
 }
 
 func (c *cluster) connect() *board {
