@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"trunkline/fuzz/kit"
 )
 
 // childEnv has the configuration of a node that is a process of its own.
@@ -123,7 +125,7 @@ type child struct {
 }
 
 // spawn starts the process of a node and waits until it has started, or has failed with an error.
-func spawn(t *testing.T, cfg Config, log *logged) (*child, answer) {
+func spawn(t *testing.T, cfg Config, log *kit.Text) (*child, answer) {
 	t.Helper()
 	cfg.Logger = nil
 	text, err := json.Marshal(cfg)

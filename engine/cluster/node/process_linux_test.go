@@ -5,6 +5,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"trunkline/fuzz/kit"
 )
 
 // fleet is a cluster of three processes.
@@ -124,7 +126,7 @@ func TestTwoProcessesWithOneID(t *testing.T) {
 		t.Error("a runs twice")
 	}
 	cfg = f.config("a")
-	cfg.Listen = reserve(t)
+	cfg.Listen = kit.Reserve(t)
 	cfg.Routes = []Route{{"a", cfg.Listen}, f.routes[1], f.routes[2]}
 	if _, got = spawn(t, cfg, f.log); !strings.Contains(got.Err, "another process uses it") {
 		t.Errorf("a directory in use: %q", got.Err)

@@ -1,16 +1,12 @@
 package embedded
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,26 +32,6 @@ const never = 24 * time.Hour
 
 // plenty is a disk that is never full.
 func plenty() (uint64, error) { return 1 << 40, nil }
-
-// logBook is the log of a store under test.
-type logBook struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *logBook) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *logBook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
-
-func (b *logBook) has(text string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Contains(b.buf.String(), text)
-}
 
 func mustOpen(t testing.TB, cfg Config) *Store {
 	t.Helper()
