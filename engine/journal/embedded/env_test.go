@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"go.uber.org/goleak"
 
 	"trunkline/engine/journal"
+	"trunkline/fuzz/kit"
 )
 
 var bothModes = []journal.Mode{journal.Always, journal.Interval}
@@ -149,7 +149,5 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
 		runChild(dir, os.Getenv(childMode))
 	}
-	// Pebble leaves this one behind where an opening fails late, as they do on a full disk. The
-	// process ends then.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/cockroachdb/pebble/v2.(*ConcurrencyLimitScheduler).periodicGranter"))
+	kit.Leaks(m)
 }

@@ -10,15 +10,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"go.uber.org/goleak"
 
 	"trunkline/engine/journal"
+	"trunkline/fuzz/kit"
 )
 
-func TestMain(m *testing.M) {
-	// Pebble leaves this one behind where an opening fails late.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/cockroachdb/pebble/v2.(*ConcurrencyLimitScheduler).periodicGranter"))
-}
+func TestMain(m *testing.M) { kit.Leaks(m) }
 
 func mustOpen(t testing.TB, cfg Config) *DB {
 	t.Helper()

@@ -11,25 +11,17 @@ import (
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
-	"go.uber.org/goleak"
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/transcode"
 	"trunkline/engine/cluster/placement"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
 	"trunkline/handlers/ipc"
 )
 
-// TestMain looks for leaked goroutines. The event loop's library keeps a worker pool for the life
-// of the process.
-func TestMain(m *testing.M) {
-	const pool = "github.com/panjf2000/ants/v2."
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction(pool+"(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreAnyFunction(pool+"(*poolCommon).ticktock"),
-		goleak.IgnoreAnyFunction(pool+"(*goWorker).run.func1"))
-}
+func TestMain(m *testing.M) { kit.Leaks(m) }
 
 // cluster is the services of some partitions, with a clock of their own.
 type cluster struct {
