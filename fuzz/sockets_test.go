@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ipc/ipctest"
 )
@@ -18,9 +19,7 @@ import (
 // TestSockets holds random conversations over sockets, three connections at a time, which end in
 // every way a connection can. Afterwards the server serves, and nothing of them is left.
 func TestSockets(t *testing.T) {
-	const pool = "github.com/panjf2000/ants/v2." // the event loop's library keeps it for the life of the process
-	ignore := []goleak.Option{goleak.IgnoreCurrent(), goleak.IgnoreAnyFunction(pool + "(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreAnyFunction(pool + "(*poolCommon).ticktock"), goleak.IgnoreAnyFunction(pool + "(*goWorker).run.func1")}
+	ignore := append(kit.Kept(), goleak.IgnoreCurrent())
 	for seed := range uint64(rounds.Of(6, 6)) {
 		before := descriptors(t)
 		srv := ipctest.Start(t, ipctest.With(func(c *ipctest.Config) {

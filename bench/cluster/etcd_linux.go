@@ -200,20 +200,20 @@ func (p *puts) one(c *clientv3.Client, key, value string, latency *load.Histogra
 	return nil
 }
 
-// Warm implements running.
+// Warm implements load.Running.
 func (p *puts) Warm(lasting time.Duration) { time.Sleep(lasting) }
 
-// Last implements running.
+// Last implements load.Running.
 func (p *puts) Last(lasting time.Duration) {
 	p.recording.Store(true)
 	time.Sleep(lasting)
 	p.recording.Store(false)
 }
 
-// Replies implements running.
+// Replies implements load.Running.
 func (p *puts) Replies() uint64 { return p.replies.Load() }
 
-// Stop implements running.
+// Stop implements load.Running.
 func (p *puts) Stop() (*load.Histogram, error) {
 	p.stop()
 	p.wg.Wait()

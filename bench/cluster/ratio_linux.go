@@ -26,45 +26,13 @@ var sizes = []struct {
 	must         float64
 }{{64, 1, 2}, {64, 16, 10}}
 
-// running is a load that runs, as load.Session does.
-type running interface {
-	Warm(lasting time.Duration)
-	Last(lasting time.Duration)
-	Replies() uint64
-	Stop() (*load.Histogram, error)
-}
-
 // measured is what a load showed: rate and latencies, and CPU time and memory of all servers.
-func measured(r *part.Run, servers []*load.Server, l running) (sum goal.Sample, err error) {
-	l.Warm(r.Warmup)
-	var windows []load.Window
-	for _, s := range servers {
-		w, openErr := load.OpenWindow(s.PID(), l.Replies())
-		if openErr != nil {
-			err = openErr
-		}
-		windows = append(windows, w)
+func measured(r *part.Run, servers []*load.Server, l load.Running) (goal.Sample, error) {
+	pids := make([]int, len(servers))
+	for i, s := range servers {
+		pids[i] = s.PID()
 	}
-	l.Last(r.Window)
-	for i, w := range windows {
-		s, closeErr := w.Close(l.Replies())
-		if closeErr != nil {
-			err = fmt.Errorf("%s: %w", servers[i].Name, closeErr)
-		}
-		if i == 0 {
-			sum = s
-			continue
-		}
-		sum.CPU += s.CPU
-		sum.RSS += s.RSS
-		sum.Peak += s.Peak
-	}
-	latency, stopErr := l.Stop()
-	if stopErr != nil {
-		return sum, stopErr
-	}
-	sum.Quantiles(latency.Quantile)
-	return sum, err
+	return load.MeasureRunning(l, pids, r.Warmup, r.Window)
 }
 
 // ratio measures acknowledged changes beside those of etcd.

@@ -1,7 +1,9 @@
 package placement
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -11,9 +13,10 @@ import (
 )
 
 const (
-	perNode = 100 // partitions
-	zones   = 3
-	keys    = 10_000 // per node
+	perNode  = 100 // partitions
+	zones    = 3
+	replicas = 3      // of a partition
+	keys     = 10_000 // per node
 )
 
 // Part simulates.
@@ -43,7 +46,6 @@ func Part() part.Part {
 // simulation is a cluster and what was found of it.
 type simulation struct {
 	nodes   []placement.Node
-	opts    placement.Options // of plans without bounds on moves
 	placed  placement.Assignment
 	rng     *rand.Rand
 	tables  []goal.Grid
@@ -53,17 +55,18 @@ type simulation struct {
 
 // simulate finds everything about a cluster with that many partitions.
 func simulate(partitions int) (*simulation, error) {
-	s := &simulation{nodes: nodes(max(zones, partitions/perNode)), opts: placement.DefaultOptions(), rng: newRandom()}
-	s.opts.MaxMoves, s.opts.MaxCopiesPerNode = 0, 0
+	if partitions < 1 {
+		return nil, fmt.Errorf("cannot place %d partitions", partitions)
+	}
+	s := &simulation{nodes: nodes(max(zones, partitions/perNode)), rng: newRandom()}
 	var err error
-	if s.placed, err = placement.Place(partitions, s.nodes, s.opts); err != nil {
+	if s.placed, err = s.plan(make(placement.Assignment, partitions), s.nodes); err != nil {
 		return nil, err
 	}
-	for _, f := range []func() error{s.spread, s.changes, s.failover, s.rebuild} {
-		if err := f(); err != nil {
-			return nil, err
-		}
+	if err := errors.Join(s.spread(), s.changes()); err != nil {
+		return nil, err
 	}
+	s.failover()
 	return s, nil
 }
 
@@ -87,11 +90,11 @@ func (s *simulation) fault(format string, args ...any) {
 }
 
 // plan plans once, with the time it takes.
-func (s *simulation) plan(current placement.Assignment, nodes []placement.Node, o placement.Options) ([]placement.Move, error) {
+func (s *simulation) plan(current placement.Assignment, nodes []placement.Node) (placement.Assignment, error) {
 	start := time.Now()
-	moves, err := placement.Plan(current, nil, nodes, o)
+	next, err := placement.Plan(current, nodes, replicas)
 	s.longest = max(s.longest, time.Since(start))
-	return moves, err
+	return next, err
 }
 
 // load is what each of some nodes has.
@@ -109,21 +112,14 @@ func loads(placed placement.Assignment) (owners, copies load) {
 	return owners, copies
 }
 
-// evenness returns the least, the mean and the most that a node has of its share: with weights, of
-// what it would have if all weighed the same.
+// evenness returns the least, the mean and the most that a node has.
 func (l load) evenness(nodes []placement.Node) (least, mean, most float64) {
-	total, weight := 0, 0
+	total := 0
+	least = math.Inf(1)
 	for _, n := range nodes {
-		total += l[n.ID]
-		weight += max(1, n.Weight)
+		has := l[n.ID]
+		total += has
+		least, most = min(least, float64(has)), max(most, float64(has))
 	}
-	mean = float64(total) / float64(len(nodes))
-	for i, n := range nodes {
-		has := float64(l[n.ID]) * float64(weight) / float64(max(1, n.Weight)*len(nodes))
-		if i == 0 {
-			least = has
-		}
-		least, most = min(least, has), max(most, has)
-	}
-	return least, mean, most
+	return least, float64(total) / float64(len(nodes)), most
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"trunkline/bench/internal/goal"
+	"trunkline/engine/cluster/owner"
 	"trunkline/engine/cluster/placement"
 	"trunkline/fuzz/rounds"
 )
@@ -70,7 +71,7 @@ func markdown(g goal.Grid) string {
 // TestSmallCluster holds a smaller simulation to what has to be true of any.
 func TestSmallCluster(t *testing.T) {
 	s, err := simulate(30 * perNode)
-	if err != nil || len(s.faults) > 0 || len(s.tables) != 4 {
+	if err != nil || len(s.faults) > 0 || len(s.tables) != 3 {
 		t.Fatal(err, s)
 	}
 	column := func(table int, name string) (cells []any) {
@@ -93,7 +94,7 @@ func TestSmallCluster(t *testing.T) {
 	}
 	logs, last := column(2, "log"), column(2, "last s")
 	for i, log := range logs {
-		if most := (placement.DefaultTiming().Lease + placement.TakeoverAllowance).Seconds(); log == elections[0].what && last[i].(float64) > most {
+		if most := lease + lease/2; log == elections[0].what && last[i].(float64) > most.Seconds() {
 			t.Errorf("row %d: the last partition is served after %v s", i, last[i])
 		}
 	}
@@ -109,43 +110,51 @@ func TestSizes(t *testing.T) {
 }
 
 func TestEvenness(t *testing.T) {
-	f := func(l load, nodes []placement.Node, least, mean, most float64) {
+	f := func(l load, nodes string, least, mean, most float64) {
 		t.Helper()
-		if a, b, c := l.evenness(nodes); a != least || b != mean || c != most {
+		var list []placement.Node
+		for _, id := range strings.Fields(nodes) {
+			list = append(list, placement.Node{ID: id})
+		}
+		if a, b, c := l.evenness(list); a != least || b != mean || c != most {
 			t.Errorf("%v: %v, %v, %v", l, a, b, c)
 		}
 	}
-	f(load{"a": 1, "b": 3}, []placement.Node{{ID: "a"}, {ID: "b"}}, 1, 2, 3)
-	f(load{"a": 1, "b": 3}, []placement.Node{{ID: "a"}, {ID: "b", Weight: 3}}, 2, 2, 2)
-	f(load{"b": 3}, []placement.Node{{ID: "a"}, {ID: "b"}, {ID: "c"}}, 0, 1, 3)
+	f(load{"a": 1, "b": 3}, "a b", 1, 2, 3)
+	f(load{"b": 3}, "a b c", 0, 1, 3)
 }
 
 // TestOwnerDies holds the time of one failover to what is assumed.
 func TestOwnerDies(t *testing.T) {
+	const claimed = lookEvery + 2*appendSlowest
 	f := func(silence, from, to time.Duration, left ...string) {
 		t.Helper()
-		s := &simulation{rng: newRandom()}
-		v := newVirtual(s.rng, placement.DefaultTiming())
+		v := newVirtual(newRandom())
 		v.ownerDies(placement.Replicas{"a", "b", "c"}, left, silence)
-		v.run()
-		v.add(&goal.Grid{}, s, "", "", 0)
-		if took := v.cells[0].served - origin; took < from || took > to || len(s.faults) > 0 {
-			t.Errorf("%v after %v: %q", took, silence, s.faults)
+		if len(v.took) != 1 || v.took[0] < from || v.took[0] > to {
+			t.Errorf("%v after %v", v.took, silence)
 		}
 	}
-	lease := placement.DefaultTiming().Lease
-	f(0, lease-placement.DefaultTiming().Renew, lease+followDelay+claimSlowest, "b", "c")
-	f(0, lease-placement.DefaultTiming().Renew, lease+followDelay+claimSlowest+placement.DefaultTiming().Stagger, "c")
-	f(5*time.Second, 5*time.Second, 5*time.Second+2*appendTimeout, "b", "c")
+	const beat, stagger = lease / owner.BeatShare, lease / 2
+	f(0, lease-beat, lease+followDelay+claimed, "b", "c")
+	f(0, lease-beat+stagger, lease+stagger+followDelay+claimed, "c")
+	f(5*time.Second, 5*time.Second, 5*time.Second+appendTimeout+claimed, "b", "c")
 }
 
-// TestNotServedIsAFault: a partition that no standby may claim is found.
+// TestHandOver: the standby that is named does not wait for a lease.
+func TestHandOver(t *testing.T) {
+	v := newVirtual(newRandom())
+	v.ownerStepsDown(placement.Replicas{"a", "b", "c"})
+	if len(v.took) != 1 || v.took[0] > lease/5 || v.claims["b"] != 1 {
+		t.Errorf("%v, claims %v", v.took, v.claims)
+	}
+}
+
+// TestNotServedIsAFault: a partition whose log takes nothing any more is found.
 func TestNotServedIsAFault(t *testing.T) {
-	s := &simulation{rng: newRandom()}
-	v := newVirtual(s.rng, placement.DefaultTiming())
-	v.ownerDies(placement.Replicas{"a", "b"}, []string{"c"}, 0)
-	v.run()
-	if v.add(&goal.Grid{}, s, "", "", 0); len(s.faults) != 1 {
+	s, v := &simulation{}, newVirtual(newRandom())
+	v.ownerDies(placement.Replicas{"a", "b"}, []string{"b"}, 2*givenUp)
+	if v.add(&goal.Grid{}, s, "", ""); len(s.faults) != 1 {
 		t.Errorf("%q", s.faults)
 	}
 }

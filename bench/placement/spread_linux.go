@@ -1,10 +1,11 @@
 package placement
 
 import (
+	"math"
 	"slices"
 	"strconv"
+	"time"
 
-	"trunkline/bench/internal/goal"
 	"trunkline/engine/cluster/placement"
 
 	"github.com/cespare/xxhash/v2"
@@ -13,35 +14,20 @@ import (
 // spread shows how even the placement is.
 func (s *simulation) spread() error {
 	t := s.table("How evenly load spreads", "what", "least on a node", "mean", "most on a node", "most / mean")
-	add := func(what string, l load, nodes []placement.Node) {
-		least, mean, most := l.evenness(nodes)
+	add := func(what string, l load) {
+		least, mean, most := l.evenness(s.nodes)
 		t.Add(what, least, mean, most, most/mean)
 	}
-	add("partitions owned, by rendezvous hashing alone", s.rendezvous(), s.nodes)
+	add("partitions owned, by rendezvous hashing alone", s.rendezvous())
 	owners, copies := loads(s.placed)
-	add("partitions owned, as placed", owners, s.nodes)
-	add("copies, as placed", copies, s.nodes)
+	add("partitions owned, as placed", owners)
+	add("copies, as placed", copies)
 	k, err := placement.NewKeyspace(len(s.placed))
 	if err != nil {
 		return err
 	}
-	add("keys of processes", s.keys(k, placement.Process), s.nodes)
-	add("keys of workspaces and principals", s.keys(k, placement.Workspace, placement.Principal), s.nodes)
-	heavy := slices.Clone(s.nodes)
-	for i := range heavy {
-		heavy[i].Weight = 1 + i%2
-	}
-	return s.spreadOf(t, "partitions owned per weight, half of the nodes weigh 2", heavy)
-}
-
-func (s *simulation) spreadOf(t *goal.Grid, what string, nodes []placement.Node) error {
-	placed, err := placement.Place(len(s.placed), nodes, s.opts)
-	if err != nil {
-		return err
-	}
-	owners, _ := loads(placed)
-	least, mean, most := owners.evenness(nodes)
-	t.Add(what, least, mean, most, most/mean)
+	add("keys of processes", s.keys(k, placement.Process))
+	add("keys of workspaces and principals", s.keys(k, placement.Workspace, placement.Principal))
 	return nil
 }
 
@@ -90,6 +76,15 @@ type change struct {
 	nodes []placement.Node
 }
 
+// ids has the IDs of nodes.
+func ids(nodes []placement.Node) map[string]bool {
+	set := make(map[string]bool, len(nodes))
+	for _, n := range nodes {
+		set[n.ID] = true
+	}
+	return set
+}
+
 // scenes are the changes, from those that happen most.
 func (s *simulation) scenes() []change {
 	tenth := max(1, len(s.nodes)/10)
@@ -115,36 +110,61 @@ func (s *simulation) scenes() []change {
 	}
 }
 
-// changes shows what moves.
+// A copy of a partition: of a billion rows on a hundred thousand partitions, with the sizes and
+// rates of bench/data/restart.json.
+const (
+	rowsPerPartition = 10_000
+	snapshotBytes    = 193       // per row: what a snapshot of a million processes adds to the store
+	loadRate         = 3_400_000 // rows/s that a start reads of a snapshot
+	bandwidth        = 125e6     // bytes/s of a node: 1 Gbit/s
+	copiesAtOnce     = 10        // of a node, which share its bandwidth
+)
+
+// changes shows what moves, and how long copies are missing or moving.
 func (s *simulation) changes() error {
-	t := s.table("What moves", "change", "owners lost", "switched besides", "copies built", "least possible", "plans", "owned: most / mean", "copies: most / mean")
+	t := s.table("What moves, and how long copies are missing or moving", "change", "owners lost", "switched besides", "copies built", "least possible", "plans", "owned: most / mean", "copies: most / mean", "GB", "until all are there s")
+	takes := time.Duration(float64(time.Second)*float64(copiesAtOnce*rowsPerPartition*snapshotBytes)/bandwidth) +
+		copiesAtOnce*rowsPerPartition*time.Second/loadRate + appendSlowest + followDelay
 	for _, c := range s.scenes() {
-		placed, count, copies, plans := s.placed, map[placement.MoveKind]int{}, 0, 0
+		live := ids(c.nodes)
+		placed, lost, switched, copies, plans, took := s.placed, 0, 0, 0, 0, time.Duration(0)
 		for {
-			moves, err := s.plan(placed, c.nodes, s.opts)
+			next, err := s.plan(placed, c.nodes)
 			if err != nil {
 				return err
 			}
-			if len(moves) == 0 {
+			if slices.EqualFunc(placed, next, slices.Equal[placement.Replicas]) {
 				break
 			}
 			if plans++; plans > 10 {
 				s.fault("%s: plans do not come to an end", c.what)
 				break
 			}
-			for _, m := range moves {
-				count[m.Kind]++
-				if builds(placed, m) {
-					copies++
+			gets := load{}
+			for p, to := range next {
+				from := placed[p]
+				switch {
+				case !live[from[0]]:
+					lost++
+				case from[0] != to[0]:
+					switched++
+				}
+				for _, id := range to {
+					if !slices.Contains(from, id) {
+						gets[id]++
+						copies++
+					}
 				}
 			}
-			placed = placement.Apply(placed, moves)
+			_, _, most := gets.evenness(c.nodes)
+			took += max(time.Duration(math.Ceil(most/copiesAtOnce))*takes, 2*appendSlowest+followDelay)
+			placed = next
 		}
 		owners, has := loads(placed)
 		able := slices.DeleteFunc(slices.Clone(c.nodes), func(n placement.Node) bool { return n.Drained })
 		_, mean, most := owners.evenness(able)
 		_, meanCopies, mostCopies := has.evenness(able)
-		t.Add(c.what, count[placement.Promote], count[placement.Switch], copies, s.least(able), plans, most/mean, mostCopies/meanCopies)
+		t.Add(c.what, lost, switched, copies, s.least(able), plans, most/mean, mostCopies/meanCopies, float64(copies)*rowsPerPartition*snapshotBytes/1e9, took.Seconds())
 	}
 	return nil
 }
@@ -152,19 +172,13 @@ func (s *simulation) changes() error {
 // least returns how many copies have to be built at the least: those that are on none of the nodes
 // any more, or the shares of those that have none.
 func (s *simulation) least(able []placement.Node) int {
-	_, before := loads(s.placed)
-	kept := 0
-	for _, n := range able {
-		kept += before[n.ID]
+	if more := len(able) - len(s.nodes); more > 0 {
+		return len(s.placed) * replicas / len(able) * more
 	}
-	lost := len(s.placed)*s.opts.Replicas - kept
-	if len(able) > len(s.nodes) {
-		lost = len(s.placed) * s.opts.Replicas / len(able) * (len(able) - len(s.nodes))
+	_, before := loads(s.placed)
+	lost := len(s.placed) * replicas
+	for _, n := range able {
+		lost -= before[n.ID]
 	}
 	return lost
-}
-
-// builds reports that a move takes a new copy: one more, or the owner's where none is left.
-func builds(placed placement.Assignment, m placement.Move) bool {
-	return m.Kind == placement.Copy || m.Kind == placement.Promote && !slices.Contains(placed[m.Partition], m.Node)
 }

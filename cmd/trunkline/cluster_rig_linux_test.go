@@ -20,8 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"trunkline/fuzz/kit"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ops"
 )
@@ -114,9 +113,9 @@ func makeClusterRig(t *testing.T, nodes int, dir func() string, settings []strin
 	startsCluster(t)
 	r := &clusterRig{t: t, web: http.Client{Timeout: answerPatience}}
 	for i := range nodes {
-		p, id := reservePorts(t, 4), fmt.Sprint("n", i+1)
-		r.nodes = append(r.nodes, &clusterNode{rig: r, id: id, dir: dir(), kernel: p[0], admin: p[1], peer: p[2], listen: p[3], out: newLines(),
-			settings: append([]string{"cluster.name=demo", "cluster.node=" + id, "cluster.peer_addr=" + p[2], "cluster.lease_ms=1000"}, settings...)})
+		n := &clusterNode{rig: r, id: fmt.Sprint("n", i+1), dir: dir(), kernel: kit.Reserve(t), admin: kit.Reserve(t), peer: kit.Reserve(t), listen: kit.Reserve(t), out: newLines()}
+		n.settings = append([]string{"cluster.name=demo", "cluster.node=" + n.id, "cluster.peer_addr=" + n.peer, "cluster.lease_ms=1000"}, settings...)
+		r.nodes = append(r.nodes, n)
 	}
 	t.Cleanup(func() {
 		for _, n := range r.nodes {
@@ -141,28 +140,6 @@ func (r *clusterRig) startAll(at func(n *clusterNode) (peerAddr string, routes [
 		n.start()
 	}
 	r.ready(r.nodes...)
-}
-
-// reservePorts returns addresses of loopback for servers that ask for just these, until the test
-// ends: a socket that is bound and does not listen keeps the port from all that ask for any.
-func reservePorts(t *testing.T, count int) (addrs []string) {
-	t.Helper()
-	for range count {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err == nil {
-			t.Cleanup(func() { _ = unix.Close(fd) })
-			err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, err := unix.Getsockname(fd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		addrs = append(addrs, fmt.Sprintf("127.0.0.1:%d", at.(*unix.SockaddrInet4).Port))
-	}
-	return addrs
 }
 
 // start starts the process of a node, which the system ends with this one.

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // TestPages runs the commands of the pages as a person would: one shell from the first block of a
@@ -170,7 +172,7 @@ func (s *pageProgram) wait(t *testing.T) {
 }
 
 // pageOutput collects what programs write.
-type pageOutput struct{ shown }
+type pageOutput struct{ kit.Text }
 
 // until waits for an output that is enough, and reports whether it came.
 func (o *pageOutput) until(enough func(string) bool) bool {

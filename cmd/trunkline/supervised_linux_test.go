@@ -30,6 +30,7 @@ import (
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/loadgen"
 	"trunkline/engine/procgroup"
+	"trunkline/fuzz/kit"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ops"
 )
@@ -81,27 +82,9 @@ func supervise(t *testing.T, names ...string) *supervisor {
 type child struct {
 	t *testing.T
 	*exec.Cmd
-	log  lockedText
+	log  kit.Text
 	once sync.Once
 	err  error
-}
-
-// lockedText is a writer that several goroutines may use.
-type lockedText struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lockedText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // start runs a server with the sockets. LISTEN_PID is the number of the process that uses them: a

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // topicRun runs the commands of sheets as a user would: in a shell, in a directory of its own.
@@ -39,35 +40,15 @@ func newTopicRun(t *testing.T) *topicRun {
 // set sets a variable of the commands.
 func (r *topicRun) set(name, value string) { r.env = append(r.env, name+"="+value) }
 
-// shown is output that may be read while it is written.
-type shown struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (s *shown) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-// String returns what was written so far.
-func (s *shown) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
 // start starts a command and returns what it writes, and its end. It ends with the test at the
 // latest.
-func (r *topicRun) start(script string) (out *shown, wait func() error, stop func()) {
+func (r *topicRun) start(script string) (out *kit.Text, wait func() error, stop func()) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), waitFor)
 	cmd := exec.CommandContext(ctx, "sh", "-ec", script)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
-	out = new(shown)
+	out = new(kit.Text)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.dir, r.env, out, out
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
@@ -81,7 +62,7 @@ func (r *topicRun) start(script string) (out *shown, wait func() error, stop fun
 }
 
 // await waits until a running command has written what matches, and returns the first group.
-func (r *topicRun) await(out *shown, pattern string) string {
+func (r *topicRun) await(out *kit.Text, pattern string) string {
 	r.t.Helper()
 	re := regexp.MustCompile(pattern)
 	for deadline := time.Now().Add(waitFor); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {

@@ -15,10 +15,9 @@ import (
 
 // rig is an engine with a clock to turn, seen from the inside.
 type rig struct {
-	t   testing.TB
-	o   *Engine
-	c   Call
-	out []byte
+	t testing.TB
+	o *Engine
+	c Call
 }
 
 func newRig(t testing.TB, cfg Config) *rig {

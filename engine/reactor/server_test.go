@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit"
 )
 
 func full(dst []byte) []byte { return linktest.Append(dst, 'F', []byte("full")) }
@@ -264,20 +264,8 @@ func TestConnectionsSpreadOverLoops(t *testing.T) {
 	}
 }
 
-// lockedBuffer collects log lines.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
 func TestEachCloseIsLogged(t *testing.T) {
-	var log lockedBuffer
+	var log kit.Text
 	s := start(t, "tcp", func(c *Config) {
 		c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
@@ -286,10 +274,8 @@ func TestEachCloseIsLogged(t *testing.T) {
 	_ = p.c.Close()
 	s.wantCount(link.ReasonEOF, 1)
 	_ = s.Shutdown(context.Background())
-	log.mu.Lock()
-	defer log.mu.Unlock()
-	if n := strings.Count(log.b.String(), `msg="connection closed"`); n != 1 || !strings.Contains(log.b.String(), "reason=eof") {
-		t.Errorf("logged %d closes:\n%s", n, log.b.String())
+	if n := strings.Count(log.String(), `msg="connection closed"`); n != 1 || !log.Has("reason=eof") {
+		t.Errorf("logged %d closes:\n%s", n, log.String())
 	}
 }
 

@@ -222,7 +222,6 @@ type history struct {
 	threads []*modelThread
 	keys    map[string]keyed
 	posts   int
-	audits  int
 }
 
 // keyed is the answer to a post with a key.

@@ -69,9 +69,7 @@ type Engine struct {
 	keys     *keyindex.Index   // of what is in disk
 	expirers map[byte]*expirer // by the kind of row, guarded by storing
 
-	numbers    numbers
-	recovering bool
-	latest     journal.Index // of a replay
+	numbers numbers
 
 	windows chan struct{} // one for each that is in memory
 

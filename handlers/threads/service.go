@@ -53,7 +53,6 @@ type call struct {
 	now    int64 // milliseconds since 1970
 	shown  clock
 	out    method.Outcome
-	fault  method.Fault
 }
 
 // New returns a service.

@@ -69,13 +69,39 @@ func MeasureProcess(cfg Config, pid int, warmup, window time.Duration) (s goal.S
 	if err != nil {
 		return s, err
 	}
-	session.Warm(warmup)
-	w, windowErr := OpenWindow(pid, session.Replies())
-	if windowErr == nil {
-		session.Last(window)
-		s, windowErr = w.Close(session.Replies())
+	return MeasureRunning(session, []int{pid}, warmup, window)
+}
+
+// Running is a load that runs, as a Session does.
+type Running interface {
+	Warm(lasting time.Duration)
+	Last(lasting time.Duration)
+	Replies() uint64
+	Stop() (*Histogram, error)
+}
+
+// MeasureRunning measures a load that has been started, of servers that answer it together: the
+// sample has the cpu time and the memory of all of their processes.
+func MeasureRunning(l Running, pids []int, warmup, window time.Duration) (sum goal.Sample, err error) {
+	l.Warm(warmup)
+	windows := make([]Window, len(pids))
+	for i, pid := range pids {
+		var openErr error
+		windows[i], openErr = OpenWindow(pid, l.Replies())
+		err = errors.Join(err, openErr)
 	}
-	latency, stopErr := session.Stop()
-	s.Quantiles(latency.Quantile)
-	return s, errors.Join(stopErr, windowErr)
+	if err == nil {
+		l.Last(window)
+		for _, w := range windows {
+			s, closeErr := w.Close(l.Replies())
+			err = errors.Join(err, closeErr)
+			sum.Requests, sum.PerSec = s.Requests, s.PerSec
+			sum.CPU += s.CPU
+			sum.RSS += s.RSS
+			sum.Peak += s.Peak
+		}
+	}
+	latency, stopErr := l.Stop()
+	sum.Quantiles(latency.Quantile)
+	return sum, errors.Join(stopErr, err)
 }

@@ -21,7 +21,6 @@ type fake struct {
 	dials    int
 	pending  int // requests on one connection without a reply, at most
 	requests int
-	bodies   []string // of the first requests
 
 	// What it does, if set.
 	refuse func(at time.Duration, dial int) error

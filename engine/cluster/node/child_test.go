@@ -5,16 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"trunkline/fuzz/kit"
 )
 
 // childEnv has the configuration of a node that is a process of its own.
@@ -26,8 +26,6 @@ type answer struct {
 	Health  Health
 	Count   uint64
 	Listens []string
-	Started time.Duration
-	Memory  uint64
 }
 
 // runChild is the process of a node: it answers lines until its input ends.
@@ -38,13 +36,12 @@ func runChild(text string) int {
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})).With("node", cfg.Node)
 	out := json.NewEncoder(os.Stdout)
-	began := time.Now()
 	n, err := Start(context.Background(), cfg)
 	if err != nil {
 		_ = out.Encode(answer{Err: err.Error()})
 		return 1
 	}
-	_ = out.Encode(answer{Started: time.Since(began)})
+	_ = out.Encode(answer{})
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		verb, rest, _ := strings.Cut(in.Text(), " ")
@@ -82,28 +79,12 @@ func act(ctx context.Context, n *Node, verb, rest string) (a answer, err error) 
 		}
 	case "listens":
 		a.Listens, err = listening()
-	case "memory":
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		a.Memory = m.HeapInuse + m.StackInuse
-		a.Count = residentBytes()
 	case "close":
 		err = n.Close(ctx)
 	default:
 		err = errors.New("no such verb")
 	}
 	return a, err
-}
-
-// residentBytes returns the memory of this process, 0 if it is not known.
-func residentBytes() uint64 {
-	text, err := os.ReadFile("/proc/self/statm")
-	var total, resident uint64
-	if err == nil {
-		_, _ = fmt.Sscan(string(text), &total, &resident)
-	}
-	return resident * uint64(os.Getpagesize())
 }
 
 // listening returns the local addresses of this process's sockets that listen, as the system writes
@@ -144,7 +125,7 @@ type child struct {
 }
 
 // spawn starts the process of a node and waits until it has started, or has failed with an error.
-func spawn(t *testing.T, cfg Config, log *logged) (*child, answer) {
+func spawn(t *testing.T, cfg Config, log *kit.Text) (*child, answer) {
 	t.Helper()
 	cfg.Logger = nil
 	text, err := json.Marshal(cfg)

@@ -6,6 +6,8 @@ import (
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
+
+	"trunkline/fuzz/kit"
 )
 
 // operator signs the accounts of servers that have no users in their settings.
@@ -74,7 +76,7 @@ func TestCredentialsFiles(t *testing.T) {
 		}
 		so.AccountResolver = accounts
 	})
-	c := f.config(new(logged))
+	c := f.config(new(kit.Text))
 	c.Replicas, c.Credentials, c.System = 1, appFile, systemFile
 	n, err := Connect(t.Context(), c)
 	if err != nil {

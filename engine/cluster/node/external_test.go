@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
+
+	"trunkline/fuzz/kit"
 )
 
 // operated is the servers of an operator, with a user of an account for streams, and one of the
@@ -31,7 +33,7 @@ func operate(t *testing.T, size int, change func(i int, o *server.Options)) *ope
 	f := &operated{t: t}
 	var routes []*url.URL
 	for range size {
-		routes = append(routes, &url.URL{Scheme: "nats-route", Host: reserve(t)})
+		routes = append(routes, &url.URL{Scheme: "nats-route", Host: kit.Reserve(t)})
 	}
 	for i := range size {
 		sys := server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
@@ -75,7 +77,7 @@ func number(t *testing.T, text string) (n int) {
 	return n
 }
 
-func (f *operated) config(log *logged) Servers {
+func (f *operated) config(log *kit.Text) Servers {
 	return Servers{
 		Cluster: "prod", Node: "a", URLs: f.urls, Credentials: "app:app password", System: "sys:sys password", Replicas: 3,
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
@@ -115,7 +117,7 @@ func TestServersOfAnOperator(t *testing.T) {
 	t.Parallel()
 	f := operate(t, 3, nil)
 	f.elect()
-	log := new(logged)
+	log := new(kit.Text)
 	n, err := Connect(t.Context(), f.config(log))
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +181,7 @@ func TestServersThatDoNotSyncAreRefused(t *testing.T) {
 	t.Parallel()
 	f := operate(t, 3, func(i int, o *server.Options) { o.SyncAlways = i != 1 })
 	f.elect()
-	log := new(logged)
+	log := new(kit.Text)
 	if text := refused(t, f.config(log)); !strings.Contains(text, "before they sync it: nats2 (sync_interval: always)") {
 		t.Error(text)
 	}
@@ -216,7 +218,7 @@ func TestServersThatAreNotFit(t *testing.T) {
 			if size > 1 && change == nil {
 				o.elect()
 			}
-			c := o.config(new(logged))
+			c := o.config(new(kit.Text))
 			if ask != nil {
 				ask(&c)
 			}
@@ -240,7 +242,7 @@ func TestServersWithoutALeader(t *testing.T) {
 	f := operate(t, 3, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	n, err := Connect(ctx, f.config(new(logged)))
+	n, err := Connect(ctx, f.config(new(kit.Text)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +253,7 @@ func TestServersWithoutALeader(t *testing.T) {
 		s.Shutdown()
 	}
 	until(t, "no leader", func() (bool, bool) { return true, !f.servers[0].JetStreamIsLeader() })
-	c := f.config(new(logged))
+	c := f.config(new(kit.Text))
 	c.URLs = f.urls[:1]
 	ctx, end := context.WithTimeout(t.Context(), time.Second)
 	defer end()
@@ -264,7 +266,7 @@ func TestServersWithoutALeader(t *testing.T) {
 func TestServersThatAreTooFew(t *testing.T) {
 	t.Parallel()
 	f := operate(t, 1, nil)
-	n, err := Connect(t.Context(), f.config(new(logged)))
+	n, err := Connect(t.Context(), f.config(new(kit.Text)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +281,7 @@ func TestServersThatAreTooFew(t *testing.T) {
 func TestTheSmallestMessageThatIsEnough(t *testing.T) {
 	t.Parallel()
 	f := operate(t, 1, func(_ int, o *server.Options) { o.MaxPayload = minPayload })
-	c := f.config(new(logged))
+	c := f.config(new(kit.Text))
 	c.Replicas = 1
 	n, err := Connect(t.Context(), c)
 	if err != nil {
@@ -299,7 +301,7 @@ func TestKeysOfUsers(t *testing.T) {
 	public, _ := app.PublicKey()
 	seed, _ := app.Seed()
 	f := operate(t, 1, func(_ int, o *server.Options) { o.Nkeys = []*server.NkeyUser{{Nkey: public}} })
-	c := f.config(new(logged))
+	c := f.config(new(kit.Text))
 	c.Replicas, c.Credentials = 1, string(seed)+"\n"
 	n, err := Connect(t.Context(), c)
 	if err != nil {
@@ -314,7 +316,7 @@ func TestServersOverTLS(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	f := operate(t, 1, func(_ int, o *server.Options) { o.TLSConfig, o.TLSVerify = a.node(t), true })
-	c := f.config(new(logged))
+	c := f.config(new(kit.Text))
 	c.Replicas, c.TLS = 1, a.node(t)
 	n, err := Connect(t.Context(), c)
 	if err != nil {

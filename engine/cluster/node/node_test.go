@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"trunkline/fuzz/kit"
 )
 
 var journal = jetstream.StreamConfig{Name: "JOURNAL", Subjects: []string{"journal.>"}, Replicas: 3, Storage: jetstream.FileStorage}
@@ -450,7 +452,7 @@ func TestANodeIsAdded(t *testing.T) {
 	t.Parallel()
 	r := cluster(t, nil)
 	r.dirs["d"] = t.TempDir()
-	r.routes = append(slices.Clone(r.routes), Route{"d", reserve(t)})
+	r.routes = append(slices.Clone(r.routes), Route{"d", kit.Reserve(t)})
 	r.start("d")
 	r.join("d")
 	for _, id := range []string{"a", "b", "c"} {

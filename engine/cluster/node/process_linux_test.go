@@ -5,6 +5,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"trunkline/fuzz/kit"
 )
 
 // fleet is a cluster of three processes.
@@ -124,7 +126,7 @@ func TestTwoProcessesWithOneID(t *testing.T) {
 		t.Error("a runs twice")
 	}
 	cfg = f.config("a")
-	cfg.Listen = reserve(t)
+	cfg.Listen = kit.Reserve(t)
 	cfg.Routes = []Route{{"a", cfg.Listen}, f.routes[1], f.routes[2]}
 	if _, got = spawn(t, cfg, f.log); !strings.Contains(got.Err, "another process uses it") {
 		t.Errorf("a directory in use: %q", got.Err)
@@ -132,18 +134,6 @@ func TestTwoProcessesWithOneID(t *testing.T) {
 	f.nodes["c"].sees("a quorum", func(h Health) bool { return h.Quorum })
 	f.spawn("b")
 	f.nodes["b"].askUntil("join")
-}
-
-func TestMemoryAndStartOfANode(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	for _, n := range f.nodes {
-		a := n.ask("memory")
-		t.Logf("node %s: %d KiB of heap and stacks, %d KiB resident", n.id, a.Memory>>10, a.Count>>10)
-		if a.Memory == 0 || a.Count == 0 {
-			t.Error("no figures")
-		}
-	}
 }
 
 // signal sends one to a process.

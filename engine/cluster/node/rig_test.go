@@ -1,16 +1,16 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"trunkline/fuzz/kit"
 )
 
 const (
@@ -28,28 +28,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// logged is a log that a test reads.
-type logged struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
 // rig is the configuration of a cluster of three nodes in one process.
 type rig struct {
 	t      *testing.T
-	log    *logged
+	log    *kit.Text
 	routes []Route
 	dirs   map[string]string
 	change func(*Config)
@@ -59,9 +41,9 @@ type rig struct {
 // newRig reserves addresses and directories of three nodes. change, if not nil, changes the
 // configuration of each.
 func newRig(t *testing.T, change func(*Config)) *rig {
-	r := &rig{t: t, log: new(logged), dirs: make(map[string]string), change: change, open: make(map[string]*Node)}
+	r := &rig{t: t, log: new(kit.Text), dirs: make(map[string]string), change: change, open: make(map[string]*Node)}
 	for _, id := range []string{"a", "b", "c"} {
-		r.routes = append(r.routes, Route{Node: id, Addr: reserve(t)})
+		r.routes = append(r.routes, Route{Node: id, Addr: kit.Reserve(t)})
 		r.dirs[id] = t.TempDir()
 	}
 	t.Cleanup(func() {

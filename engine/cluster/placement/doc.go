@@ -1,9 +1,8 @@
-// Package placement decides which partition a key belongs to, which nodes keep a partition, and
-// which of them may serve it. All of it is pure: no socket, no goroutine, no clock of its own.
-// Equal input gives equal output on every node and on every architecture; there is no floating
-// point.
+// Package placement decides which partition a key belongs to, and which nodes keep and own a
+// partition. All of it is pure: no socket, no goroutine, no clock. Equal input gives equal output
+// on every node and on every architecture; there is no floating point.
 //
-//	key ── Keyspace ──► partition ── Place, Plan ──► replicas ── Ownership ──► the one that serves
+//	key ── Keyspace ──► partition ── Plan ──► replicas, the owner first
 //
 // # Keys
 //
@@ -12,27 +11,9 @@
 //
 // # Nodes
 //
-// Every partition has an owner and ordered standbys, which follow its log. Nodes are ranked for a
-// partition by rendezvous hashing, and the rank is overruled by bounds: no node is given more than
-// its share and a slack. Plan starts from what is, so only what has to move moves.
+// Every partition has an owner and ordered standbys, which follow its log. Plan starts from what
+// is, so only what has to move moves. A new copy goes to the node with the fewest; of those that
+// are alike, to the one that rendezvous hashing ranks first for the partition.
 //
-// # Ownership
-//
-// One node owns a partition because its claim is the last one in the log: a claim is an append on
-// condition of the last sequence, and so is every later append of the owner. The log is the fence
-// for writes. Reads do not pass the log, so an owner serves them only under a lease:
-//
-//	owner     │ sends an append at s ──────── serves until s + lease - margin │
-//	log             │ has it
-//	standby              │ sees it at o ──────────────────── claims from o + lease on │
-//
-// The append is in the log after s, and a standby sees it after that. A standby that has not seen
-// it cannot claim, for its condition does not hold. So the two spans overlap only if the clocks run
-// at different rates, and the margin makes up for that up to MaxClockSkewPPM. Only an append that
-// the log has acknowledged renews a lease. A heartbeat that does not go through the log does not: a
-// standby could miss it and claim all the same.
-//
-// The clock has to go on while the machine is suspended: CLOCK_BOOTTIME on Linux, not
-// CLOCK_MONOTONIC. A hypervisor that stops the clock of a guest together with the guest breaks the
-// bound on rates; then reads must pass the log too.
+// Who owns a partition now is in its log, and engine/cluster/owner decides who takes over.
 package placement

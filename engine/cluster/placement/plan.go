@@ -2,264 +2,243 @@ package placement
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
+
+	"github.com/cespare/xxhash/v2"
 )
 
-// MoveKind is what a move does.
-type MoveKind uint8
-
-// The kinds of moves.
-const (
-	// Promote: the owner is not live, or there was none. Node claims the partition. It is never
-	// deferred.
-	Promote MoveKind = iota + 1
-	// Switch: the owner steps down, and Node, which has a complete copy, claims the partition.
-	Switch
-	// Copy: Node builds a copy and follows the log. When it is complete, Node is the last standby,
-	// and the copy of From is given up.
-	Copy
-	// Drop: copies are given up that are not needed or not live.
-	Drop
-)
-
-// Move is one change of the replicas of one partition.
-type Move struct {
-	Partition Partition
-	Kind      MoveKind
-	Node      string   // becomes the owner or gets a copy; empty for Drop
-	From      string   // the owner before, or whose copy is replaced; empty for none
-	To        Replicas // all replicas afterwards; empty for Copy, beside which others may change
-}
-
-const (
-	// placeSlack divides the slack where everything is placed: nothing has to move for balance, and
-	// the first changes of the nodes stay within the slack.
-	placeSlack = 5
-	// placeRounds is the most rounds in which a placement settles; it takes two or three.
-	placeRounds = 8
-)
-
-// Place places the partitions of a new cluster. Its bounds on moves do not matter.
-func Place(partitions int, nodes []Node, o Options) (Assignment, error) {
-	o.Slack /= placeSlack
-	if partitions < 1 || partitions > MaxPartitions {
-		return nil, fmt.Errorf("cannot place %d partitions: want 1 to %d", partitions, MaxPartitions)
-	}
-	placed := make(Assignment, partitions)
-	for range placeRounds {
-		b, err := newBoard(placed, nil, nodes, o)
-		if err != nil {
-			return nil, err
-		}
-		if len(b.ables) == 0 {
-			return nil, fmt.Errorf("cannot place %d partitions: no node takes any", partitions)
-		}
-		b.placing = true
-		if b.plan(); len(b.moves) == 0 {
-			break
-		}
-		for p := range placed {
-			placed[p] = b.names(&b.parts[p])
-		}
-	}
-	return placed, nil
-}
-
-// Plan returns the moves that lead from the current assignment to one that suits the live nodes, in
-// the order in which they are to begin. Replicas of current are live nodes with complete copies,
-// and nodes that are not live; the first of them holds the last claim, as far as it is known.
-// Pending are copies of earlier plans that are not complete; they count, and are not returned. One
-// that no longer makes sense, because its node is gone or drained, is ignored.
+// Plan returns the assignment that is to follow the current one, whose replicas are live nodes with
+// complete copies and nodes that are not live, on the live nodes. A partition without an owner that
+// is live and not drained is owned by its first standby that is. Then partitions switch to
+// standbys, until no node could own two fewer than another one gives up; then copies are built
+// where partitions have fewer than replicas, share a zone for no reason, or are on a node that has
+// at least two more than another one. Only what has to move moves. A new copy owns nothing before
+// the next plan, unless the partition has no other; repeated plans come to an end.
 //
-// Copies and switches are bounded by the options. The next plan is due when a move is done or the
-// nodes have changed. A partition moves for balance alone only if a node is out of its bounds, so
-// repeated plans come to an end. A node that is away shortly should stay in nodes: everything that
-// is not in there is copied anew.
-//
-// Plan changes none of its arguments. The moves of equal arguments are equal, in whatever order the
-// nodes are.
-func Plan(current Assignment, pending []Move, nodes []Node, o Options) ([]Move, error) {
-	b, err := newBoard(current, pending, nodes, o)
+// Plan changes none of its arguments. The result is the same in whatever order the nodes are. Where
+// no node takes anything it is the current assignment.
+func Plan(current Assignment, nodes []Node, replicas int) (Assignment, error) {
+	if replicas < 1 || replicas > MaxReplicas {
+		return nil, fmt.Errorf("cannot keep %d replicas: want 1 to %d", replicas, MaxReplicas)
+	}
+	b, err := newBoard(current, nodes)
 	if err != nil {
 		return nil, err
 	}
-	if len(b.ables) > 0 {
-		b.plan()
+	b.want = min(replicas, len(b.ables))
+	if b.want == 0 {
+		return slices.Clone(current), nil
 	}
-	return b.moves, nil
-}
-
-// Apply returns the assignment after moves of a plan that are done. It changes no argument and
-// shares replicas with them.
-func Apply(current Assignment, moves []Move) Assignment {
-	next := slices.Clone(current)
-	for _, m := range moves {
-		if m.Kind != Copy {
-			next[m.Partition] = m.To
-			continue
-		}
-		to := slices.Clone(next[m.Partition])
-		if !slices.Contains(to, m.Node) {
-			to = append(to, m.Node)
-		}
-		if from := slices.Index(to, m.From); from > 0 {
-			to = slices.Delete(to, from, from+1)
-		}
-		next[m.Partition] = to
-	}
-	return next
-}
-
-func (b *board) plan() {
-	for p := range b.parts {
+	for p := range b.rows {
 		b.promote(p)
 	}
-	b.switchOwners()
-	for p := range b.parts {
+	b.spreadOwners()
+	for p := range b.rows {
 		b.fill(p)
 	}
-	for p := range b.parts {
-		b.drop(p)
-	}
 	b.spreadCopies()
+	return b.names(), nil
 }
 
-// promote finds an owner for a partition whose owner is not live.
+// board is what Plan works on: the replicas of all partitions by the numbers of their nodes, the
+// owner first, and how many each node has. Nodes are numbered in the order of their IDs.
+type board struct {
+	nodes  []Node
+	hash   []uint64
+	zone   []int
+	ables  []int // nodes that are not drained
+	want   int   // copies of a partition
+	rows   [][]int
+	owned  []int
+	copies []int
+}
+
+func newBoard(current Assignment, nodes []Node) (*board, error) {
+	if len(current) > MaxPartitions {
+		return nil, fmt.Errorf("cannot place %d partitions: at most %d", len(current), MaxPartitions)
+	}
+	nodes, err := sorted(nodes)
+	if err != nil {
+		return nil, err
+	}
+	n := len(nodes)
+	b := &board{nodes: nodes, hash: make([]uint64, n), zone: make([]int, n), rows: make([][]int, len(current)), owned: make([]int, n), copies: make([]int, n)}
+	numbers, zones := make(map[string]int, n), make(map[Node]int)
+	for i := range nodes {
+		numbers[nodes[i].ID] = i
+		b.hash[i] = xxhash.Sum64String(nodes[i].ID)
+		zone := Node{Zone: nodes[i].Zone}
+		if zone.Zone == "" {
+			zone.ID = nodes[i].ID
+		}
+		if _, known := zones[zone]; !known {
+			zones[zone] = len(zones)
+		}
+		b.zone[i] = zones[zone]
+		if !nodes[i].Drained {
+			b.ables = append(b.ables, i)
+		}
+	}
+	for p, names := range current {
+		for _, name := range names {
+			i, live := numbers[name]
+			switch {
+			case live && slices.Contains(b.rows[p], i):
+				return nil, fmt.Errorf("cannot keep partition %d on node %q twice", p, name)
+			case live:
+				b.rows[p] = append(b.rows[p], i)
+				b.copies[i]++
+			}
+		}
+	}
+	return b, nil
+}
+
+// names returns the board as an assignment.
+func (b *board) names() Assignment {
+	a := make(Assignment, len(b.rows))
+	for p, row := range b.rows {
+		for _, i := range row {
+			a[p] = append(a[p], b.nodes[i].ID)
+		}
+	}
+	return a
+}
+
+func (b *board) able(i int) bool { return !b.nodes[i].Drained }
+
+// promote finds an owner for a partition: the first of its nodes that takes anything, else one that
+// builds a copy.
 func (b *board) promote(p int) {
-	r := &b.parts[p]
-	if r.n > 0 && r.lost == "" {
-		if r.holes {
-			b.note(p, Drop, -1, "")
-		}
-		return
-	}
-	k := b.successor(r)
+	k := slices.IndexFunc(b.rows[p], b.able)
 	if k < 0 {
-		b.seat(r, b.pickOwner(p))
-		k = r.n - 1
+		k = len(b.rows[p])
+		b.add(p, b.pick(p, -1))
 	}
-	if s := &r.seats[k]; s.phase == leaving {
-		b.copies.has[s.node]++
-		s.phase = complete
-	}
-	r.lead(k)
-	node, lost := r.seats[0].node, r.lost
-	r.lost = ""
-	b.owners.has[node]++
-	b.note(p, Promote, node, lost)
+	lead(b.rows[p], k)
+	b.owned[b.rows[p][0]]++
 }
 
-// successor returns the seat of the standby that takes over: the first of an able node that is
-// complete, else leaving, else being built; -1 for none.
-func (b *board) successor(r *row) int {
-	best := -1
-	preference := [...]int{complete: 2, leaving: 1, building: 0}
-	for k, s := range r.all() {
-		if b.able[s.node] && (best < 0 || preference[s.phase] > preference[r.seats[best].phase]) {
-			best = k
+// lead moves the k-th of a row to the front.
+func lead(row []int, k int) {
+	i := row[k]
+	copy(row[1:k+1], row[:k])
+	row[0] = i
+}
+
+func (b *board) add(p, i int) {
+	b.rows[p] = append(b.rows[p], i)
+	b.copies[i]++
+}
+
+// fill adds the copies that a partition lacks and drops those of drained nodes and those that are
+// too many: of these, the last that shares a zone, else the last.
+func (b *board) fill(p int) {
+	good := 0
+	for _, i := range b.rows[p] {
+		if b.able(i) {
+			good++
 		}
+	}
+	for ; good < b.want; good++ {
+		b.add(p, b.pick(p, -1))
+	}
+	for k := len(b.rows[p]) - 1; k > 0; k-- {
+		if !b.able(b.rows[p][k]) {
+			b.drop(p, k)
+		}
+	}
+	for len(b.rows[p]) > b.want {
+		last := len(b.rows[p]) - 1
+		k := last
+		for k > 0 && b.isNewZone(p, b.rows[p][k], k) {
+			k--
+		}
+		if k == 0 {
+			k = last
+		}
+		b.drop(p, k)
+	}
+}
+
+func (b *board) drop(p, k int) {
+	b.copies[b.rows[p][k]]--
+	b.rows[p] = slices.Delete(b.rows[p], k, k+1)
+}
+
+// spreadCopies moves copies of standbys to other zones where some share one for no reason, and to
+// nodes that have at least two fewer. An owner's moves only if a partition has but one.
+func (b *board) spreadCopies() {
+	for p, row := range b.rows {
+		least := len(b.rows)
+		for _, i := range b.ables {
+			least = min(least, b.copies[i])
+		}
+		for k := len(row) - 1; k >= min(1, b.want-1); k-- {
+			from, alone := row[k], b.isNewZone(p, row[k], k)
+			if alone && b.copies[from] < least+2 {
+				continue
+			}
+			to := b.pick(p, k)
+			if to < 0 {
+				continue
+			}
+			if better := b.isNewZone(p, to, k); better && !alone || better == alone && b.copies[from] >= b.copies[to]+2 {
+				row[k] = to
+				b.copies[from]--
+				b.copies[to]++
+			}
+		}
+	}
+}
+
+// pick finds the node for one more copy of a partition that keeps its copies but for the k-th, -1
+// if there is none. It prefers a new zone, then the fewest copies, then the highest rank.
+func (b *board) pick(p, k int) int {
+	best, bestIsNew := -1, false
+	for _, i := range b.ables {
+		if bestIsNew && b.copies[i] > b.copies[best] || slices.Contains(b.rows[p], i) {
+			continue
+		}
+		isNew := b.isNewZone(p, i, k)
+		switch {
+		case best < 0:
+		case isNew != bestIsNew:
+			if bestIsNew {
+				continue
+			}
+		case b.copies[i] != b.copies[best]:
+			if b.copies[i] > b.copies[best] {
+				continue
+			}
+		case b.rank(p, i) <= b.rank(p, best):
+			continue
+		}
+		best, bestIsNew = i, isNew
 	}
 	return best
 }
 
-// good returns how many copies a partition has that it is to have.
-func (b *board) good(r *row) (n int) {
-	for _, s := range r.all() {
-		if b.keeps(s) {
-			n++
+// isNewZone reports whether no copy of a partition but the k-th is in the zone of a node. Those of
+// drained nodes do not count: they are given up.
+func (b *board) isNewZone(p, i, k int) bool {
+	for j, other := range b.rows[p] {
+		if j != k && b.zone[other] == b.zone[i] && b.able(other) {
+			return false
 		}
 	}
-	return n
+	return true
 }
 
-// fill adds the copies that a partition lacks, and replaces those that share a zone for no reason.
-func (b *board) fill(p int) {
-	r := &b.parts[p]
-	for r.n > 0 {
-		replaced, lacks := b.misplaced(r)
-		if !lacks && replaced < 0 || b.full() {
-			return
-		}
-		c, ok := b.pick(p, replaced, b.ables, b.copies.floor)
-		if !ok || !lacks && !c.newZone || !b.takes(c.node) {
-			return
-		}
-		b.copy(p, replaced, c.node)
-	}
+// rank is that of a node for a partition, by rendezvous hashing: nodes that are alike otherwise get
+// the copies of another one in equal parts. The constants are arbitrary, and odd.
+func (b *board) rank(p, i int) uint64 {
+	return fold(b.hash[i]^fold(uint64(p)^0x9e3779b97f4a7c15, 0xe7037ed1a0b428db), 0xa0761d6478bd642f)
 }
 
-// misplaced returns the seat of a standby whose copy is to be replaced, -1 for none: that of a
-// drained node if there are too few copies, else the last that is in the zone of another one while
-// there are more zones. lacks reports that there are too few.
-func (b *board) misplaced(r *row) (seat int, lacks bool) {
-	lacks = b.good(r) < b.want
-	distinct, doubled := 0, -1
-	for k, s := range r.all() {
-		switch {
-		case s.phase == leaving:
-		case !b.able[s.node]:
-			if lacks && k > 0 {
-				return k, true
-			}
-		case b.isNewZone(r.seats[:k], s.node, -1):
-			distinct++
-		case k > 0:
-			doubled = k
-		}
-	}
-	if lacks || distinct >= min(b.want, b.zones) {
-		doubled = -1
-	}
-	return doubled, lacks
-}
-
-// copy gives a partition a copy on a node, in place of that of a seat; -1: of none.
-func (b *board) copy(p, replaced int, node int32) {
-	r := &b.parts[p]
-	from := ""
-	if replaced >= 0 {
-		from = b.nodes[r.seats[replaced].node].ID
-		b.leave(r, replaced)
-	}
-	b.seat(r, node)
-	b.note(p, Copy, node, from)
-}
-
-// drop gives up the copies of drained nodes and those beyond what is wanted, once all of the others
-// are complete. Nothing is given up while moves are deferred, because they may need it.
-func (b *board) drop(p int) {
-	r := &b.parts[p]
-	if b.deferred || r.n == 0 || !b.able[r.seats[0].node] || r.moving() {
-		return
-	}
-	before := r.n
-	for surplus := b.good(r) - b.want; surplus >= 0; {
-		k := r.n - 1
-		for k > 0 && b.able[r.seats[k].node] {
-			k--
-		}
-		if k == 0 {
-			if surplus == 0 {
-				break
-			}
-			surplus--
-			k = b.doubled(r)
-		}
-		b.copies.has[r.seats[k].node]--
-		r.remove(k)
-	}
-	if r.n < before {
-		b.note(p, Drop, -1, "")
-	}
-}
-
-// doubled returns the seat of the last standby that shares the zone of another copy, else of the
-// last.
-func (b *board) doubled(r *row) int {
-	for k := r.n - 1; k > 0; k-- {
-		if !b.isNewZone(r.all(), r.seats[k].node, k) {
-			return k
-		}
-	}
-	return r.n - 1
+// fold multiplies, and takes both halves of the product.
+func fold(x, y uint64) uint64 {
+	high, low := bits.Mul64(x, y)
+	return high ^ low
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"trunkline/engine/journal"
+	"trunkline/fuzz/kit"
 )
 
 const damageBlocks = 450 // of 3000 bytes: two sorted files and a log that is not sorted yet
@@ -53,8 +54,8 @@ func edit(t *testing.T, name string, change func(b []byte) []byte) {
 // and where.
 func verdict(t *testing.T, dir string, mode journal.Mode) (what, where string) {
 	t.Helper()
-	var book logBook
-	s, err := Open(quiet(Config{Dir: dir, Mode: mode, Logger: book.logger()}))
+	var book kit.Text
+	s, err := Open(quiet(Config{Dir: dir, Mode: mode, Logger: book.Logger()}))
 	var last journal.Index
 	if err == nil {
 		defer s.Close()
@@ -71,7 +72,7 @@ func verdict(t *testing.T, dir string, mode journal.Mode) (what, where string) {
 		return "error", err.Error()
 	case last == damageBlocks:
 		return "all", ""
-	case last >= damageBlocks-50 && book.has("read up to the last whole block"):
+	case last >= damageBlocks-50 && book.Has("read up to the last whole block"):
 		return "prefix", ""
 	}
 	t.Errorf("blocks up to %d, and no word", last)

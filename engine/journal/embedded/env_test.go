@@ -1,23 +1,19 @@
 package embedded
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"go.uber.org/goleak"
 
 	"trunkline/engine/journal"
+	"trunkline/fuzz/kit"
 )
 
 var bothModes = []journal.Mode{journal.Always, journal.Interval}
@@ -36,26 +32,6 @@ const never = 24 * time.Hour
 
 // plenty is a disk that is never full.
 func plenty() (uint64, error) { return 1 << 40, nil }
-
-// logBook is the log of a store under test.
-type logBook struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *logBook) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *logBook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
-
-func (b *logBook) has(text string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Contains(b.buf.String(), text)
-}
 
 func mustOpen(t testing.TB, cfg Config) *Store {
 	t.Helper()
@@ -173,7 +149,5 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
 		runChild(dir, os.Getenv(childMode))
 	}
-	// Pebble leaves this one behind where an opening fails late, as they do on a full disk. The
-	// process ends then.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/cockroachdb/pebble/v2.(*ConcurrencyLimitScheduler).periodicGranter"))
+	kit.Leaks(m)
 }

@@ -16,6 +16,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded/memdisk"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
 )
 
@@ -111,10 +112,10 @@ func TestLeftoversThatStay(t *testing.T) {
 		}
 		return nil
 	}))
-	var book logBook
-	s := mustOwn(t, Config{Dir: dir, FS: fs, Logger: book.logger()})
+	var book kit.Text
+	s := mustOwn(t, Config{Dir: dir, FS: fs, Logger: book.Logger()})
 	defer mustClose(t, s)
-	if !book.has("unfinished snapshot") {
+	if !book.Has("unfinished snapshot") {
 		t.Error("nobody was told")
 	}
 	wantPrefix(t, s, 20)

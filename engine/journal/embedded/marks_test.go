@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"trunkline/engine/journal"
+	"trunkline/fuzz/kit"
 )
 
 // without removes all files of dir that fit the patterns.
@@ -46,11 +47,11 @@ func TestVanishedLogs(t *testing.T) {
 				if err := v.Close(); err != nil {
 					t.Fatal(err)
 				}
-				var book logBook
-				s, err := Open(quiet(Config{Dir: dir, Mode: mode, Logger: book.logger()}))
+				var book kit.Text
+				s, err := Open(quiet(Config{Dir: dir, Mode: mode, Logger: book.Logger()}))
 				var damage *journal.DamageError
-				if errors.As(err, &damage) != refused || book.has(warning) != warned {
-					t.Fatalf("refused with %v, warned %v, want %v and %v", err, book.has(warning), refused, warned)
+				if errors.As(err, &damage) != refused || book.Has(warning) != warned {
+					t.Fatalf("refused with %v, warned %v, want %v and %v", err, book.Has(warning), refused, warned)
 				}
 				if !refused {
 					mended(t, s)
@@ -88,11 +89,11 @@ func mended(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	mustClose(t, s)
-	var book logBook
-	s = mustOpen(t, Config{Dir: s.cfg.Dir, Mode: s.cfg.Mode, Logger: book.logger()})
+	var book kit.Text
+	s = mustOpen(t, Config{Dir: s.cfg.Dir, Mode: s.cfg.Mode, Logger: book.Logger()})
 	wantPrefix(t, s, last+1)
 	mustClose(t, s)
-	if book.has("mark") {
+	if book.Has("mark") {
 		t.Error("the marks are not as a start leaves them")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"trunkline/engine/journal"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
 )
 
@@ -81,12 +82,12 @@ func (h *history) spoiled(dir string, d damage, g uint64) {
 		return
 	}
 	book := h.claimed(once)
-	gaveUp := book.has("gives up a snapshot")
-	if gaveUp != (book.has(fmt.Sprint("generation=", g)) && book.has(d.file)) || !gaveUp && d.name != unread {
-		h.t.Errorf("%s: the warning does not name both: %s", name, book.buf.String())
+	gaveUp := book.Has("gives up a snapshot")
+	if gaveUp != (book.Has(fmt.Sprint("generation=", g)) && book.Has(d.file)) || !gaveUp && d.name != unread {
+		h.t.Errorf("%s: the warning does not name both: %s", name, book.String())
 	}
-	if book = h.claimed(once); book.has("level=WARN") || book.has("level=ERROR") {
-		h.t.Errorf("%s: it is still there after a start: %s", name, book.buf.String())
+	if book = h.claimed(once); book.Has("level=WARN") || book.Has("level=ERROR") {
+		h.t.Errorf("%s: it is still there after a start: %s", name, book.String())
 	}
 	s := mustOwn(h.t, Config{Dir: once, Mode: h.cfg.Mode})
 	defer mustClose(h.t, s)
@@ -99,14 +100,14 @@ func (h *history) spoiled(dir string, d damage, g uint64) {
 }
 
 // claimed starts, which is to succeed, and returns what was logged.
-func (h *history) claimed(dir string) *logBook {
+func (h *history) claimed(dir string) *kit.Text {
 	h.t.Helper()
-	book := new(logBook)
-	s, err := Open(quiet(Config{Dir: dir, Mode: h.cfg.Mode, Logger: book.logger()}))
+	book := new(kit.Text)
+	s, err := Open(quiet(Config{Dir: dir, Mode: h.cfg.Mode, Logger: book.Logger()}))
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	l, err := journal.Open(s, journal.Config{Mode: h.cfg.Mode, Logger: book.logger()})
+	l, err := journal.Open(s, journal.Config{Mode: h.cfg.Mode, Logger: book.Logger()})
 	if err != nil {
 		h.t.Fatal(errors.Join(err, s.Close()))
 	}
@@ -263,8 +264,8 @@ func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 				if len(list) != 2 || !bytes.Equal(list[1].Meta, before[1].Meta) {
 					t.Fatalf("%s: generations %v, want %v", mode, list, before)
 				}
-				if book := h.claimed(dir); book.has("level=WARN") || book.has("level=ERROR") {
-					t.Fatalf("%s: %s", mode, book.buf.String())
+				if book := h.claimed(dir); book.Has("level=WARN") || book.Has("level=ERROR") {
+					t.Fatalf("%s: %s", mode, book.String())
 				}
 			}
 			s := mustOwn(t, Config{Dir: dir, Mode: mode})

@@ -10,14 +10,16 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"trunkline/fuzz/kit"
 )
 
 func TestFreeSpace(t *testing.T) {
-	var book logBook
+	var book kit.Text
 	var free uint64
 	var failing error
 	var s space
-	s.init(func() (uint64, error) { return free, failing }, book.logger())
+	s.init(func() (uint64, error) { return free, failing }, book.Logger())
 	f := func(bytes uint64, want bool) {
 		t.Helper()
 		free = bytes
@@ -36,10 +38,10 @@ func TestFreeSpace(t *testing.T) {
 	failing = nil
 	f(2*MinFreeBytes, false)
 	f(MinFreeBytes, false)
-	if n := strings.Count(book.buf.String(), "nothing new is accepted"); n != 1 {
+	if n := strings.Count(book.String(), "nothing new is accepted"); n != 1 {
 		t.Errorf("said %d times that it is full", n)
 	}
-	if n := strings.Count(book.buf.String(), "cannot watch"); n != 1 {
+	if n := strings.Count(book.String(), "cannot watch"); n != 1 {
 		t.Errorf("said %d times that it cannot watch", n)
 	}
 }
@@ -48,13 +50,13 @@ func TestFreeSpace(t *testing.T) {
 // called that.
 func TestFilesThatCannotBeWritten(t *testing.T) {
 	for err, want := range map[error]bool{syscall.EMFILE: true, syscall.EIO: true, syscall.ENOSPC: false, syscall.EDQUOT: false} {
-		book := &logBook{}
+		book := new(kit.Text)
 		var s space
-		s.init(plenty, book.logger())
+		s.init(plenty, book.Logger())
 		s.cause.Store(&err)
 		s.set(flushFailing, err)
-		if !s.full() || s.broken() != want || strings.Contains(book.buf.String(), "journal is full") == want {
-			t.Errorf("%v: full %v, broken %v: %s", err, s.full(), s.broken(), book.buf.String())
+		if !s.full() || s.broken() != want || book.Has("journal is full") == want {
+			t.Errorf("%v: full %v, broken %v: %s", err, s.full(), s.broken(), book.String())
 		}
 		if s.clear(flushFailing); s.full() || s.broken() {
 			t.Errorf("%v: it has passed", err)
@@ -64,7 +66,7 @@ func TestFilesThatCannotBeWritten(t *testing.T) {
 
 func TestLongStallIsFull(t *testing.T) {
 	var s space
-	s.init(plenty, (&logBook{}).logger())
+	s.init(plenty, new(kit.Text).Logger())
 	s.stallBegins("test")
 	s.look(time.Now())
 	if s.full() {

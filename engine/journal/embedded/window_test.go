@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"trunkline/engine/journal"
+	"trunkline/fuzz/kit"
 )
 
 // testClock is a clock that the test moves.
@@ -36,20 +37,14 @@ func (h *heldDisk) fs() vfs.FS {
 	}))
 }
 
-func (b *logBook) count(text string) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Count(b.buf.String(), text)
-}
-
 // TestIntervalHoldsReplies: while a sync takes long, blocks are acknowledged until what is not
 // synced is maxUnsynced old, and no longer; after it, the next sync comes at once, because what was
 // acknowledged meanwhile is too old too.
 func TestIntervalHoldsReplies(t *testing.T) {
 	var disk heldDisk
-	var book logBook
+	var book kit.Text
 	var clock testClock
-	s := mustOpen(t, Config{Dir: "d", Mode: journal.Interval, FS: disk.fs(), Logger: book.logger()})
+	s := mustOpen(t, Config{Dir: "d", Mode: journal.Interval, FS: disk.fs(), Logger: book.Logger()})
 	s.window.mu.Lock()
 	s.window.now = clock.now
 	s.window.mu.Unlock()
@@ -79,7 +74,7 @@ func TestIntervalHoldsReplies(t *testing.T) {
 		t.Fatalf("acknowledged while blocks of 12 s are not synced: %v", err)
 	default:
 	}
-	if n := book.count("journal holds replies"); n != 1 {
+	if n := strings.Count(book.String(), "journal holds replies"); n != 1 {
 		t.Errorf("%d lines that replies are held", n)
 	}
 	disk.held.Store(false)
@@ -88,8 +83,8 @@ func TestIntervalHoldsReplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustWrite(t, s, 5, 5, 100)
-	if !book.has("journal acknowledges again") || s.Stats().HeldBlocks != 1 {
-		t.Errorf("%d blocks held, log %s", s.Stats().HeldBlocks, book.buf.String())
+	if !book.Has("journal acknowledges again") || s.Stats().HeldBlocks != 1 {
+		t.Errorf("%d blocks held, log %s", s.Stats().HeldBlocks, book.String())
 	}
 	s.syncAndMark()
 	clock.forward(time.Hour)
@@ -131,8 +126,8 @@ func TestHeldBlockEndsWithTheStore(t *testing.T) {
 func TestSlowDiskIsLogged(t *testing.T) {
 	for _, mode := range bothModes {
 		var disk heldDisk
-		var book logBook
-		s := mustOpen(t, Config{Dir: "d", Mode: mode, FS: disk.fs(), Logger: book.logger()})
+		var book kit.Text
+		s := mustOpen(t, Config{Dir: "d", Mode: mode, FS: disk.fs(), Logger: book.Logger()})
 		disk.held.Store(true)
 		done := make(chan error, 1)
 		go func() {
@@ -143,20 +138,20 @@ func TestSlowDiskIsLogged(t *testing.T) {
 		<-disk.begins
 		now := time.Now()
 		s.fs.slow.look(now)
-		if book.has("slow disk") {
+		if book.Has("slow disk") {
 			t.Errorf("%s: logged at once", mode)
 		}
 		s.fs.slow.look(now.Add(6 * time.Second))
 		s.fs.slow.look(now.Add(7 * time.Second))
-		if n := book.count("journal waits for a slow disk"); n != 1 || !book.has("operation=sync file=d/00") {
-			t.Errorf("%s: %d lines: %s", mode, n, book.buf.String())
+		if n := strings.Count(book.String(), "journal waits for a slow disk"); n != 1 || !book.Has("operation=sync file=d/00") {
+			t.Errorf("%s: %d lines: %s", mode, n, book.String())
 		}
 		disk.held.Store(false)
 		close(disk.answer)
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if !book.has("the disk has answered") {
+		if !book.Has("the disk has answered") {
 			t.Errorf("%s: no line about the end", mode)
 		}
 		mustClose(t, s)
@@ -164,15 +159,15 @@ func TestSlowDiskIsLogged(t *testing.T) {
 }
 
 func TestSlowDiskLimit(t *testing.T) {
-	var book logBook
-	d := diskWatch{log: book.logger()}
+	var book kit.Text
+	d := diskWatch{log: book.Logger()}
 	op := d.begin(opWrite, "f")
 	d.look(op.since.Add(slowDiskAfter - 1))
-	if book.has("slow disk") {
+	if book.Has("slow disk") {
 		t.Error("logged before the limit")
 	}
 	d.look(op.since.Add(slowDiskAfter))
-	if !book.has("slow disk") {
+	if !book.Has("slow disk") {
 		t.Error("not logged at the limit")
 	}
 	d.end(op)

@@ -48,11 +48,6 @@ type reply struct {
 	body      []byte // valid until the driver's next call
 }
 
-// refused is an expected refusal.
-func refused(code wire.Code, format string, args ...any) reply {
-	return reply{code: code, msg: fmt.Sprintf(format, args...)}
-}
-
 // driver calls one engine as a handler does: arguments are lent and overwritten after the call,
 // replies are appended to what is already in the output. It is for one goroutine.
 type driver struct {

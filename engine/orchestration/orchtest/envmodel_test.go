@@ -55,8 +55,6 @@ func (e envelope) get(key string) any { return e.place(key)[key] }
 
 func (e envelope) set(key string, v any) { e.place(key)[key] = v }
 
-func (e envelope) remove(key string) { delete(e.place(key), key) }
-
 func (e envelope) count(key string) int64 {
 	switch n := e.get(key).(type) {
 	case int64:

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"trunkline/engine/journal"
+	"trunkline/fuzz/kit"
 )
 
 // history is rows in the directory d of a disk: 90 rows of 3000 bytes in three sorted files that do
@@ -214,15 +215,15 @@ func TestMergeOfDamage(t *testing.T) {
 	b := readAll(t, fs, "d/"+first)
 	b[len(b)/2] ^= 0x40
 	writeAll(t, fs, "d/"+first, b)
-	var book logBook
-	d := mustOpen(t, Config{Dir: "d", FS: fs, Logger: book.logger(), OnFatal: func(err error) { t.Error(err) }})
+	var book kit.Text
+	d := mustOpen(t, Config{Dir: "d", FS: fs, Logger: book.Logger(), OnFatal: func(err error) { t.Error(err) }})
 	for i := 0; !d.Full() && i < 1000; i++ {
 		mustPut(t, d, 0, 90, 100)
 		if err := d.Flush(uint64(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !d.Full() || !d.Broken() || !book.has(first) {
+	if !d.Full() || !d.Broken() || !book.Has(first) {
 		t.Errorf("full %v, broken %v", d.Full(), d.Broken())
 	}
 	if _, ok, err := d.Get(nil, keyOf(3)); !ok || err != nil {

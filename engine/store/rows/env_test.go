@@ -1,27 +1,21 @@
 package rows
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"go.uber.org/goleak"
 
 	"trunkline/engine/journal"
+	"trunkline/fuzz/kit"
 )
 
-func TestMain(m *testing.M) {
-	// Pebble leaves this one behind where an opening fails late.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/cockroachdb/pebble/v2.(*ConcurrencyLimitScheduler).periodicGranter"))
-}
+func TestMain(m *testing.M) { kit.Leaks(m) }
 
 func mustOpen(t testing.TB, cfg Config) *DB {
 	t.Helper()
@@ -199,23 +193,3 @@ type opError struct {
 
 func (e *opError) Error() string { return fmt.Sprintf("%v %s: %v", e.op.Kind, e.op.Path, e.err) }
 func (e *opError) Unwrap() error { return e.err }
-
-// logBook is the log of a DB under test.
-type logBook struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *logBook) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *logBook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
-
-func (b *logBook) has(text string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Contains(b.buf.String(), text)
-}

@@ -16,6 +16,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded/memdisk"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
 )
 
@@ -125,14 +126,14 @@ func faultyDB(t *testing.T, match func(errorfs.Op) bool, err error, cfg Config) 
 // readable; with room again everything is as if nothing had been.
 func TestFullPasses(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EIO} {
-		var book logBook
-		d, fault := faultyDB(t, tables, errno, Config{Logger: book.logger(), OnFatal: func(err error) { t.Error(err) }})
+		var book kit.Text
+		d, fault := faultyDB(t, tables, errno, Config{Logger: book.Logger(), OnFatal: func(err error) { t.Error(err) }})
 		mustPut(t, d, 10, 20, 100)
 		err := d.Flush(2)
 		if !errors.Is(err, errno) || errors.Is(err, errFull) != (errno == syscall.ENOSPC) {
 			t.Error(err)
 		}
-		if !d.Full() || d.Broken() != (errno == syscall.EIO) || d.Through() != 1 || !book.has("cannot write their files") {
+		if !d.Full() || d.Broken() != (errno == syscall.EIO) || d.Through() != 1 || !book.Has("cannot write their files") {
 			t.Errorf("full %v, broken %v, through %d", d.Full(), d.Broken(), d.Through())
 		}
 		mustPut(t, d, 20, 30, 100)

@@ -1,14 +1,14 @@
 package conformance
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // waitFor bounds every wait. It is only reached by a defect.
@@ -27,25 +27,8 @@ type server struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser // stdin
 	out   io.ReadCloser  // stdout
-	log   *logBuffer
+	log   *kit.Text
 	dials int
-}
-
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // serve starts a server with a fixed clock and seed. Its files are in a directory of its own.
@@ -78,7 +61,7 @@ func (s *server) start() {
 	s.cmd = exec.Command(program, append(append([]string{"exacta", "serve"}, s.via.flags(s)...), s.flags...)...)
 	s.cmd.Dir = s.home
 	s.cmd.Env = append(append(os.Environ(), "HOME="+s.home), s.env...)
-	s.log, s.dials = &logBuffer{}, 0
+	s.log, s.dials = &kit.Text{}, 0
 	s.cmd.Stderr = s.log
 	var err error
 	if s.in, err = s.cmd.StdinPipe(); err != nil {

@@ -11,18 +11,11 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"go.uber.org/goleak"
+
+	"trunkline/fuzz/kit"
 )
 
-// TestMain looks for leaked goroutines. The event loop's library keeps a worker pool for the life
-// of the process.
-func TestMain(m *testing.M) {
-	const pool = "github.com/panjf2000/ants/v2."
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction(pool+"(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreAnyFunction(pool+"(*poolCommon).ticktock"),
-		goleak.IgnoreAnyFunction(pool+"(*goWorker).run.func1"))
-}
+func TestMain(m *testing.M) { kit.Leaks(m) }
 
 // waiting is in the names of files whose conversations wait for real time.
 const waiting = "-wait"

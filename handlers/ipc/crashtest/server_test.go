@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"go.uber.org/goleak"
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/link"
 	"trunkline/engine/store"
+	"trunkline/fuzz/kit"
 	"trunkline/handlers/ipc"
 )
 
@@ -43,11 +43,7 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// TestMain looks for goroutines that outlive their servers. Pebble leaves the named one behind
-// where an opening fails late.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/cockroachdb/pebble/v2.(*ConcurrencyLimitScheduler).periodicGranter"))
-}
+func TestMain(m *testing.M) { kit.Leaks(m) }
 
 // plenty is a disk that is never full.
 func plenty() (uint64, error) { return 1 << 40, nil }

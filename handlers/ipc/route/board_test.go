@@ -11,25 +11,17 @@ import (
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
-	"go.uber.org/goleak"
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/transcode"
 	"trunkline/engine/cluster/placement"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
 	"trunkline/handlers/ipc"
 )
 
-// TestMain looks for leaked goroutines. The event loop's library keeps a worker pool for the life
-// of the process.
-func TestMain(m *testing.M) {
-	const pool = "github.com/panjf2000/ants/v2."
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction(pool+"(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreAnyFunction(pool+"(*poolCommon).ticktock"),
-		goleak.IgnoreAnyFunction(pool+"(*goWorker).run.func1"))
-}
+func TestMain(m *testing.M) { kit.Leaks(m) }
 
 // cluster is the services of some partitions, with a clock of their own.
 type cluster struct {
@@ -94,7 +86,6 @@ type board struct {
 	s       *session
 	port    *link.Port
 	in, out []byte
-	blocked bool
 	verdict link.Verdict
 	closed  bool
 	wires   []*cable
@@ -102,12 +93,9 @@ type board struct {
 
 // cable is the connection below a leg.
 type cable struct {
-	port            *link.Port // of the service's side
-	core            link.Session
-	toCore, toLeg   []byte
-	coreBlocked     bool
-	legBlocked, cut bool
-	legMore         bool
+	port          *link.Port // of the service's side
+	core          link.Session
+	toCore, toLeg []byte
 }
 
 func (c *cluster) connect() *board {

@@ -40,13 +40,12 @@ func (p process) apply(o operation) (after process, code string) {
 
 // user is a client that pipelines, and what it knows.
 type user struct {
-	w       *world
-	name    string
-	b       *board
-	sent    []operation // without an answer, oldest first
-	known   map[string]process
-	unsure  []operation // sent on a connection that ended before their answers
-	waiting int
+	w      *world
+	name   string
+	b      *board
+	sent   []operation // without an answer, oldest first
+	known  map[string]process
+	unsure []operation // sent on a connection that ended before their answers
 }
 
 // world is a cluster with some users.

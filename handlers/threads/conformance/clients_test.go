@@ -19,6 +19,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"trunkline/codec/jsonx"
+	"trunkline/fuzz/kit"
 	"trunkline/handlers/threads/method"
 )
 
@@ -121,7 +122,7 @@ var spokenVersion = regexp.MustCompile(`(?i)\nmcp-protocol-version: (\S+)`)
 // tap passes connections on to a server and keeps what clients send.
 type tap struct {
 	net.Listener
-	sent logBuffer
+	sent kit.Text
 }
 
 func newTap(t testing.TB, addr string) *tap {
@@ -259,7 +260,7 @@ func startClient(t testing.TB, name, file, mode string) *process {
 		cmd = exec.Command(node, "--input-type=module", "-e", read(file)+read("loop.mjs"))
 		cmd.Dir = filepath.Join(dir, "node")
 	}
-	var errs logBuffer
+	var errs kit.Text
 	cmd.Env, cmd.Stderr = append(os.Environ(), "MODE="+mode), &errs
 	in, err := cmd.StdinPipe()
 	if err != nil {

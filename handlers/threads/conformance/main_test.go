@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,12 +11,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"trunkline/fuzz/kit"
 )
 
 // program is the built program.
@@ -52,27 +52,10 @@ type server struct {
 	env         []string
 	cmd         *exec.Cmd
 	http, lines string
-	log         *logBuffer
+	log         *kit.Text
 
 	whole   testing.TB       // the test that started it
 	bridges map[string]*peer // by token, over stdio
-}
-
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // start starts a server with environment entries in the names of the protocol.
@@ -96,7 +79,7 @@ func (s *server) run() {
 	s.cmd = exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--http-listen", "", "--admin-listen", "")
 	s.cmd.Dir = s.dir
 	s.cmd.Env = append(append(os.Environ(), "AUTH_HS256_SECRET_FILE=secret", "AUTH_ISSUER="+issuer, "API_PORT=0", "NDJSON_ADDR=127.0.0.1:0"), s.env...)
-	s.log = &logBuffer{}
+	s.log = &kit.Text{}
 	s.cmd.Stderr = s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)

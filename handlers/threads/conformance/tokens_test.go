@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"trunkline/fuzz/kit"
 )
 
 // unlimited lets a test show many bad tokens.
@@ -304,7 +306,7 @@ func TestRefusedStarts(t *testing.T) {
 func TestNoKeys(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(program, "serve", "--set", "store.mode=memory", "--listen", "127.0.0.1:0", "--http-listen", "", "--admin-listen", "")
-	log := &logBuffer{}
+	log := &kit.Text{}
 	cmd.Dir, cmd.Stderr = t.TempDir(), log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -1,17 +1,17 @@
 package conformance
 
 import (
-	"bytes"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // transports of serve.
@@ -24,8 +24,8 @@ const (
 // server is one running process in mode serve.
 type server struct {
 	cmd  *exec.Cmd
-	io   *stream // its standard streams
-	talk *talk   // what it states on stderr
+	io   *stream   // its standard streams
+	talk *kit.Text // what it states on stderr
 	over string
 	addr string
 	gone chan struct{}
@@ -38,24 +38,6 @@ type origin struct {
 	through []string // a program that is started in its place, and becomes it
 	env     []string
 	attr    *syscall.SysProcAttr // the test is skipped where the system does not permit them
-}
-
-// talk collects stderr.
-type talk struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (k *talk) Write(p []byte) (int, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.b.Write(p)
-}
-
-func (k *talk) String() string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.b.String()
 }
 
 // listening finds the bound port of the loopback in what the program states.
@@ -77,7 +59,7 @@ func serve(t testing.TB, over, root string, env []string, args ...string) *serve
 
 func serveAs(t testing.TB, as origin, over, root string, env []string, args ...string) *server {
 	t.Helper()
-	srv := &server{over: over, talk: &talk{}, gone: make(chan struct{}), dir: newDir(t), as: as}
+	srv := &server{over: over, talk: new(kit.Text), gone: make(chan struct{}), dir: newDir(t), as: as}
 	switch over {
 	case unix:
 		srv.addr = filepath.Join(srv.dir, "s")

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 func TestUnixSocketFile(t *testing.T) {
@@ -21,7 +23,7 @@ func TestUnixSocketFile(t *testing.T) {
 		t.Errorf("%v, %v, want a socket of mode 0600", st, err)
 	}
 	// One that is in use is not taken over.
-	second := &server{over: unix, talk: &talk{}, gone: make(chan struct{})}
+	second := &server{over: unix, talk: new(kit.Text), gone: make(chan struct{})}
 	second.launch(t, root, nil, []string{"--serve", "builtin", "--listen", "unix://" + srv.addr})
 	if code := second.exit(5 * time.Second); code <= 0 {
 		t.Errorf("a second server on the same socket: exit code %d, want a failure", code)
@@ -33,7 +35,7 @@ func TestUnixSocketFile(t *testing.T) {
 	// A stale one is replaced.
 	srv.cmd.Process.Kill()
 	srv.exit(patience)
-	third := &server{over: unix, talk: &talk{}, gone: make(chan struct{}), addr: srv.addr}
+	third := &server{over: unix, talk: new(kit.Text), gone: make(chan struct{}), addr: srv.addr}
 	if _, err := os.Lstat(srv.addr); err != nil {
 		t.Fatalf("no stale socket to replace: %v", err)
 	}
@@ -64,7 +66,7 @@ func TestSeveralListeners(t *testing.T) {
 
 // TestOtherHostsNeedAToken: with one the server starts, and asks for it.
 func TestOtherHostsNeedAToken(t *testing.T) {
-	srv := &server{over: tcp, talk: &talk{}, gone: make(chan struct{})}
+	srv := &server{over: tcp, talk: new(kit.Text), gone: make(chan struct{})}
 	srv.launch(t, newDir(t), []string{"MACHINA_API_TOKEN=secret"}, []string{"--serve", "builtin", "--listen", "tcp://0.0.0.0:0"})
 	port := regexp.MustCompile(`listening.*?:(\d+)`)
 	for range 200 {

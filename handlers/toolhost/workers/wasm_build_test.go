@@ -2,7 +2,6 @@ package workers
 
 import (
 	"encoding/binary"
-	"math"
 	"strings"
 )
 
@@ -42,9 +41,8 @@ type system struct {
 }
 
 var (
-	fdWrite   = system{"fd_write", 4, 1}
-	procExit  = system{"proc_exit", 1, 0}
-	randomGet = system{"random_get", 2, 1}
+	fdWrite  = system{"fd_write", 4, 1}
+	procExit = system{"proc_exit", 1, 0}
 )
 
 // wasmOf is a module whose one function is code: exported as _start, or begun with the module if
@@ -105,28 +103,7 @@ func write() string { return i32(1) + i32(0) + i32(1) + i32(8) + "\x10\x00\x1a" 
 // fill sets n bytes of memory, which nothing interrupts.
 func fill(n int) string { return i32(0) + i32(1) + i32(n) + "\xfc\x0b\x00" }
 
-const (
-	wholeMemory = wasmPages << 16
-	f64         = "\x44"
-)
-
-// grow grows table 0.
-func grow(n int) string { return "\xd0\x70" + i32(n) + "\xfc\x0f\x00" }
+const wholeMemory = wasmPages << 16
 
 // trapIf traps if the value before it is not 0.
 const trapIf = "\x04\x40\x00\x0b"
-
-// zero is a constant of a type.
-func zero(kind byte) string {
-	switch kind {
-	case 0x7f:
-		return i32(0)
-	case 0x7e:
-		return "\x42\x00"
-	case 0x7d:
-		return "\x43" + string(binary.LittleEndian.AppendUint32(nil, math.Float32bits(0)))
-	case 0x7c:
-		return f64 + strings.Repeat("\x00", 8)
-	}
-	return "\xfd\x0c" + strings.Repeat("\x00", 16)
-}

@@ -274,16 +274,16 @@ func (s *server) rebalance(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	moves, err := all.plan(len(s.parts))
+	next, err := all.plan(len(s.parts))
 	if err != nil {
 		return err
 	}
-	for _, m := range moves {
-		if err := s.move(ctx, int(m.Partition), m.Node); err != nil {
+	for _, partition := range slices.Sorted(maps.Keys(next)) {
+		if err := s.move(ctx, partition, next[partition]); err != nil {
 			return err
 		}
 	}
-	s.log.Info("the partitions are balanced", "moved", len(moves))
+	s.log.Info("the partitions are balanced", "moved", len(next))
 	return nil
 }
 
@@ -367,8 +367,9 @@ func (n *nodeState) owned() (count int) {
 	return count
 }
 
-// plan returns the moves after which the nodes own as many partitions each, or one more.
-func (all states) plan(partitions int) ([]placement.Move, error) {
+// plan returns which nodes are to own which partitions instead of their owners, so that the nodes
+// own as many each, or one more.
+func (all states) plan(partitions int) (map[int]string, error) {
 	nodes := make([]placement.Node, len(all))
 	for i := range all {
 		nodes[i] = placement.Node{ID: all[i].Node, Drained: all[i].Drained || all[i].Full}
@@ -386,13 +387,12 @@ func (all states) plan(partitions int) ([]placement.Move, error) {
 			}
 		}
 	}
-	o := placement.Options{Replicas: min(len(all), placement.MaxReplicas)}
-	moves, err := placement.Plan(current, nil, nodes, o)
-	owners := moves[:0]
-	for _, m := range moves {
-		if m.Kind == placement.Switch { // all nodes follow all journals: there is nothing to copy
-			owners = append(owners, m)
+	planned, err := placement.Plan(current, nodes, min(len(all), placement.MaxReplicas))
+	next := make(map[int]string)
+	for p, to := range planned {
+		if to[0] != current[p][0] && slices.Contains(current[p], to[0]) { // others cannot own it yet
+			next[p] = to[0]
 		}
 	}
-	return owners, err
+	return next, err
 }

@@ -88,13 +88,13 @@ func TestBalance(t *testing.T) {
 	f := func(owners, drained string, moved int, want ...int) {
 		t.Helper()
 		all := nodesOf(owners, drained)
-		moves, err := all.plan(len(owners))
-		if err != nil || len(moves) != moved {
-			t.Fatalf("%s: %d moves, %v, %v", owners, len(moves), moves, err)
+		next, err := all.plan(len(owners))
+		if err != nil || len(next) != moved {
+			t.Fatalf("%s: %d moves, %v, %v", owners, len(next), next, err)
 		}
 		after := []byte(owners)
-		for _, m := range moves {
-			after[m.Partition] = m.Node[0]
+		for partition, to := range next {
+			after[partition] = to[0]
 		}
 		var owned []int
 		for _, id := range "abc" {

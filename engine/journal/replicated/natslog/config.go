@@ -16,6 +16,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/mod/semver"
 
 	"trunkline/engine/journal"
 )
@@ -109,13 +110,7 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 }
 
 // recent reports whether a version of a server is at least 2.15.
-func recent(version string) bool {
-	var major, minor int
-	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
-		return false
-	}
-	return major > 2 || major == 2 && minor >= 15
-}
+func recent(version string) bool { return semver.Compare("v"+version, "v2.15.0") >= 0 }
 
 // base is what both streams have in common: nothing is ever discarded.
 func (l *Log) base(name, subject string) jetstream.StreamConfig {

@@ -1,14 +1,14 @@
 //go:build !linux
 
-package node
+package kit
 
 import (
 	"net"
 	"testing"
 )
 
-// reserve returns an address of loopback that was free a moment ago.
-func reserve(t *testing.T) string {
+// Reserve returns an address of loopback that was free a moment ago.
+func Reserve(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

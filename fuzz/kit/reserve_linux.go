@@ -1,4 +1,4 @@
-package node
+package kit
 
 import (
 	"fmt"
@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve returns an address of loopback that a server may listen on and no one else gets, until
+// Reserve returns an address of loopback that a server may listen on and no one else gets, until
 // the test ends. A socket that is bound and does not listen keeps the port: the system gives it to
 // none that asks for any port, and to one that asks for this port with SO_REUSEADDR, as Go does.
-func reserve(t *testing.T) string {
+func Reserve(t *testing.T) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
