@@ -476,7 +476,7 @@ func TestANodeThatIsNotOfTheList(t *testing.T) {
 	r.routes = append(slices.Clone(r.routes), Route{"d", reserve(t)})
 	r.start("d")
 	r.until("d", "refused by all", func(Health) bool {
-		return strings.Count(r.log.String(), "refusing a node that is not of the list of routes") >= 3
+		return strings.Count(r.log.String(), "it is not of the list of routes") >= 3
 	})
 	if h := r.open["d"].Health(t.Context()); h.Quorum {
 		t.Errorf("it is in: %+v", h)
@@ -486,6 +486,29 @@ func TestANodeThatIsNotOfTheList(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		r.until(id, "a majority of three", func(h Health) bool { return h.Quorum && len(h.Peers) == 2 && !h.Peers[1].Seen })
 	}
+}
+
+// TestATwinWithAnotherAddress: the others know where the node with that id is.
+func TestATwinWithAnotherAddress(t *testing.T) {
+	t.Parallel()
+	r := cluster(t, nil)
+	create(t, r.open["a"])
+	twin := r.config("b")
+	twin.Routes = slices.Clone(twin.Routes)
+	twin.Listen, twin.Dir = reserve(t), t.TempDir()
+	twin.Routes[1].Addr = twin.Listen
+	n, err := Start(t.Context(), twin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.open["twin"] = n
+	r.until("twin", "refused by all", func(Health) bool {
+		return strings.Count(r.log.String(), "another process answers at the address of the node") >= 2
+	})
+	if h := n.Health(t.Context()); h.Quorum {
+		t.Errorf("it is in: %+v", h)
+	}
+	publish(t, r.open["a"], "without the twin")
 }
 
 // TestTwoNodesWithOneIDThatStartAtATime find each other when they join.
