@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +32,9 @@ func newClusterCmd() *cobra.Command {
 	return cmd
 }
 
+// checkTimeout is the default of --timeout with --check: nodes have 3 s to verify their copies.
+const checkTimeout = 10 * time.Second
+
 func newClusterStatusCmd() *cobra.Command {
 	var f adminQuery
 	var check bool
@@ -45,8 +49,13 @@ func newClusterStatusCmd() *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&check, "check", false, "have all nodes verify a part of their copies now")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runClusterStatus(cmd, &f, check) }
+	cmd.Flags().BoolVar(&check, "check", false, "have all nodes verify a part of their copies now, within 10s")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if check && !cmd.Flags().Changed("timeout") {
+			f.timeout = checkTimeout
+		}
+		return runClusterStatus(cmd, &f, check)
+	}
 	return cmd
 }
 

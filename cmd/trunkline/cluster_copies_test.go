@@ -1,9 +1,14 @@
 package main
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"time"
 
 	"trunkline/engine/obs"
+	"trunkline/handlers/ops"
 )
 
 func TestCopiesText(t *testing.T) {
@@ -17,4 +22,24 @@ func TestCopiesText(t *testing.T) {
 	f("a to 7, b to 7", true, obs.ClusterCopy{Node: "a", Index: 7}, obs.ClusterCopy{Node: "b", Index: 7, Compared: true})
 	f("a (damaged)", false, obs.ClusterCopy{Node: "a", Damage: "x"})
 	f("a to 7, b (differs)", false, obs.ClusterCopy{Node: "a", Index: 7}, obs.ClusterCopy{Node: "b", Differs: true, Compared: true})
+}
+
+// TestClusterCheckHasTime: nodes verify their copies for longer than a question usually takes.
+func TestClusterCheckHasTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for longer than a question usually takes")
+	}
+	var c ops.Cluster
+	c.Owner, c.Quorum = "n1", true
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("check") == "true" {
+			time.Sleep(statusTimeout + statusTimeout/4)
+		}
+		_ = json.NewEncoder(w).Encode(&c)
+	}))
+	defer s.Close()
+	cmd := program("cluster", "status", "--check", "--admin", s.Listener.Addr().String())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
 }

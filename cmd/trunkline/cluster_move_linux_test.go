@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/engine/obs"
+	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ops"
 )
 
@@ -175,6 +177,35 @@ func TestClusterDrain(t *testing.T) {
 		t.Error("the drained node was started again")
 	}
 	book.checkAll(r)
+}
+
+// TestClusterDrainOfAll: nodes that are drained at once do not count on each other, and the cluster
+// keeps a node that may own the journal.
+func TestClusterDrainOfAll(t *testing.T) {
+	r := newOrderedRig(t)
+	for range rounds.Few(3, 3) {
+		var orders sync.WaitGroup
+		for _, n := range r.nodes {
+			orders.Go(func() { n.order("drain") })
+		}
+		orders.Wait()
+		drained := 0
+		for _, n := range r.nodes {
+			var c ops.Cluster
+			n.get("/cluster", &c)
+			if c.Drained {
+				drained++
+			}
+		}
+		if drained == len(r.nodes) {
+			t.Error("all nodes are drained")
+		}
+		for _, n := range r.nodes {
+			n.surelyOrder("resume")
+		}
+		r.owner(r.nodes...)
+		r.ready(r.nodes...)
+	}
 }
 
 // TestClusterOfAnotherSize: a node with another number of partitions does not join.

@@ -83,6 +83,7 @@ type embedded struct {
 const (
 	metaElection   = "election_timeout"
 	metaPartitions = "partitions"
+	metaNodes      = "nodes"
 )
 
 // Start starts a server in this process and connects to it. It does not wait for other nodes:
@@ -224,14 +225,15 @@ func (e *embedded) options(app, system nkeys.KeyPair) (*server.Options, error) {
 		Accounts: []*server.Account{sys}, SystemAccount: sys.Name,
 		Nkeys:     []*server.NkeyUser{{Nkey: appKey}, {Nkey: systemKey, Account: sys}},
 		JetStream: true, StoreDir: c.Dir, SyncAlways: true, JetStreamMaxCatchup: catchupBytes, DisableJetStreamBanner: true,
-		Metadata: map[string]string{metaElection: c.ElectionTimeout.String(), metaPartitions: strconv.Itoa(c.Partitions)},
+		Metadata: map[string]string{metaElection: c.ElectionTimeout.String(), metaPartitions: strconv.Itoa(c.Partitions), metaNodes: c.nodes()},
 		Cluster: server.ClusterOpts{
 			Name: c.Cluster, Host: host, Port: number, NoAdvertise: true, PoolSize: routePool,
 			AuthTimeout: handshake.Seconds(), TLSTimeout: handshake.Seconds(), TLSConfig: c.TLS,
 		},
+		CustomRouterAuthentication: &members{cfg: c},
 	}
 	for _, r := range c.Routes {
-		o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: r.Addr})
+		o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: r.Addr, User: url.User(c.Node)})
 	}
 	return o, nil
 }

@@ -405,6 +405,28 @@ func TestNodesWithOtherTimers(t *testing.T) {
 	f("1s", "3", `node "b": it has 3 partitions, here there are 2`)
 }
 
+// TestNodesWithAnotherList: one of a former version does not show its list.
+func TestNodesWithAnotherList(t *testing.T) {
+	mine := Config{Routes: []Route{{"b", "1"}, {"a", "2"}}}
+	f := func(want string, nodes ...string) {
+		t.Helper()
+		var s serverState
+		s.Server.Name = "b"
+		s.Server.Metadata = map[string]string{metaElection: "0s", metaPartitions: "0"}
+		for _, list := range nodes {
+			s.Server.Metadata[metaNodes] = list
+		}
+		err := mine.agrees([]serverState{s})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	f("")
+	f("", "a,b")
+	f(`node "b": its list of routes has a,b,c, here it has a,b`, "a,b,c")
+	f("its list of routes has , here", "")
+}
+
 func TestHealthSorts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -447,17 +469,48 @@ func TestAFullNode(t *testing.T) {
 	f(8, 7, true)
 }
 
-// TestANodeIsAdded: the others learn of it before they have it in their lists.
-func TestANodeIsAdded(t *testing.T) {
+// TestANodeThatIsNotOfTheList stays out: as a voter it would have the others need a larger majority,
+// also when it is gone.
+func TestANodeThatIsNotOfTheList(t *testing.T) {
 	t.Parallel()
 	r := cluster(t, nil)
 	r.dirs["d"] = t.TempDir()
 	r.routes = append(slices.Clone(r.routes), Route{"d", kit.Reserve(t)})
 	r.start("d")
-	r.join("d")
-	for _, id := range []string{"a", "b", "c"} {
-		r.until(id, "d seen", func(h Health) bool { return h.Quorum && len(h.Peers) == 3 && h.Peers[2].Node == "d" && h.Peers[2].Seen })
+	r.until("d", "refused by all", func(Health) bool {
+		return strings.Count(r.log.String(), "it is not of the list of routes") >= 3
+	})
+	if h := r.open["d"].Health(t.Context()); h.Quorum {
+		t.Errorf("it is in: %+v", h)
 	}
+	r.stop("d")
+	r.stop("c")
+	for _, id := range []string{"a", "b"} {
+		r.until(id, "a majority of three", func(h Health) bool { return h.Quorum && len(h.Peers) == 2 && !h.Peers[1].Seen })
+	}
+}
+
+// TestATwinWithAnotherAddress: the others know where the node with that id is.
+func TestATwinWithAnotherAddress(t *testing.T) {
+	t.Parallel()
+	r := cluster(t, nil)
+	create(t, r.open["a"])
+	twin := r.config("b")
+	twin.Routes = slices.Clone(twin.Routes)
+	twin.Listen, twin.Dir = kit.Reserve(t), t.TempDir()
+	twin.Routes[1].Addr = twin.Listen
+	n, err := Start(t.Context(), twin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.open["twin"] = n
+	r.until("twin", "refused by all", func(Health) bool {
+		return strings.Count(r.log.String(), "another process answers at the address of the node") >= 2
+	})
+	if h := n.Health(t.Context()); h.Quorum {
+		t.Errorf("it is in: %+v", h)
+	}
+	publish(t, r.open["a"], "without the twin")
 }
 
 // TestTwoNodesWithOneIDThatStartAtATime find each other when they join.

@@ -222,6 +222,9 @@ func (cfg *Config) agrees(servers []serverState) error {
 		if got, want := s.Server.Metadata[metaPartitions], strconv.Itoa(cfg.Partitions); got != want {
 			return fmt.Errorf("cannot be in one cluster with node %q: it has %s partitions, here there are %s", s.Server.Name, got, want)
 		}
+		if got, known := s.Server.Metadata[metaNodes]; known && got != cfg.nodes() { // former versions do not show it
+			return fmt.Errorf("cannot be in one cluster with node %q: its list of routes has %s, here it has %s", s.Server.Name, got, cfg.nodes())
+		}
 	}
 	return nil
 }

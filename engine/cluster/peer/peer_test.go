@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"log/slog"
 	"math"
 	"net"
 	"strings"
@@ -195,6 +196,62 @@ func TestAnotherProtocol(t *testing.T) {
 			t.Errorf("%q is answered with %q", text, got)
 		}
 		_ = c.Close()
+	}
+}
+
+// TestHandshakesThatNeverEnd keep no node out, and nor do connections that their service does not
+// accept: those of other services are made.
+func TestHandshakesThatNeverEnd(t *testing.T) {
+	s, addr := start(t, config("n1"))
+	echo(t, s.Service("kernel", 0))
+	busy := s.Service("threads", 0)
+	cfg := config("n2")
+	var idle []net.Conn
+	for range maxGreeting + 1 {
+		slow, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waits, err := Dial(t.Context(), addr, &cfg, "threads", 0, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle = append(idle, slow, waits)
+	}
+	c, err := Dial(t.Context(), addr, &cfg, "kernel", 0, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, c, "hello"); got != "x|hello" {
+		t.Errorf("answer %q", got)
+	}
+	if _, err := idle[0].Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the oldest handshake goes on: %v", err)
+	}
+	for _, c := range idle {
+		_ = c.Close()
+	}
+	_ = busy.Close()
+}
+
+// TestRefusalsAreLoggedNowAndThen: who can reach the address cannot fill the disk by the log.
+func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
+	var log strings.Builder
+	cfg := config("n1")
+	cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	s, addr := start(t, cfg)
+	other := config("n2")
+	other.Cluster = "c2"
+	began := time.Now()
+	for range 100 {
+		if _, err := Dial(t.Context(), addr, &other, "kernel", 0, "x"); err == nil {
+			t.Fatal("a node of another cluster gets in")
+		}
+	}
+	most := 2 + int(time.Since(began)/refusalsEvery)
+	_ = s.Close()
+	if n := strings.Count(log.String(), "\n"); n < 1 || n > most {
+		t.Errorf("%d lines, want 1 to %d: %s", n, most, log.String())
 	}
 }
 

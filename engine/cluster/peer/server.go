@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"container/list"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,8 +18,11 @@ const (
 	defaultMaxConnections = 4096
 	// handshakeWithin bounds a handshake, TLS included.
 	handshakeWithin = 5 * time.Second
-	// maxGreeting is how many handshakes go on at a time; more wait to be accepted.
+	// maxGreeting is how many handshakes go on at a time. One more ends the oldest one: a node is
+	// done with its own long before it is that.
 	maxGreeting = 256
+	// refusalsEvery is how often a refusal is a warning; further ones are for debugging.
+	refusalsEvery = time.Second
 )
 
 // Config is what the nodes of a cluster agree on.
@@ -49,16 +53,17 @@ func (c *Config) check() error {
 
 // Server is the listener of a node for other nodes. Its methods may be called from any goroutine.
 type Server struct {
-	cfg      Config
-	ln       net.Listener
-	ctx      context.Context
-	stop     context.CancelFunc
-	greeting chan struct{}
-	wg       sync.WaitGroup
+	cfg  Config
+	ln   net.Listener
+	ctx  context.Context
+	stop context.CancelFunc
+	wg   sync.WaitGroup
 
 	mu       sync.Mutex
 	services map[place]*service
 	open     int
+	greeting list.List // connections in their handshakes, oldest first
+	warned   time.Time
 }
 
 // place is what a connection is for.
@@ -73,7 +78,7 @@ func NewServer(ln net.Listener, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Server{cfg: cfg, ln: ln, ctx: ctx, stop: stop, greeting: make(chan struct{}, maxGreeting), services: make(map[place]*service)}, nil
+	return &Server{cfg: cfg, ln: ln, ctx: ctx, stop: stop, services: make(map[place]*service)}, nil
 }
 
 // Serve accepts connections until Close, and returns nil then.
@@ -97,19 +102,32 @@ func (s *Server) Serve() error {
 			}
 			continue
 		}
-		s.greeting <- struct{}{}
-		s.wg.Go(func() {
-			defer func() { <-s.greeting }()
-			s.greet(nc)
-		})
+		greeted := s.begin(nc)
+		s.wg.Go(func() { s.greet(nc, greeted) })
 	}
 }
 
 // acceptPause is what passes after an error of a listener, such as no free descriptor.
 const acceptPause = 50 * time.Millisecond
 
-// greet makes the handshake and hands the connection to its service.
-func (s *Server) greet(nc net.Conn) {
+// begin notes a handshake; greeted is called at its end.
+func (s *Server) begin(nc net.Conn) (greeted func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.greeting.Len() >= maxGreeting {
+		_ = s.greeting.Remove(s.greeting.Front()).(net.Conn).Close()
+	}
+	e := s.greeting.PushBack(nc)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.greeting.Remove(e)
+	}
+}
+
+// greet makes the handshake and hands the connection to its service, which may be long in accepting
+// it.
+func (s *Server) greet(nc net.Conn, greeted func()) {
 	release := context.AfterFunc(s.ctx, func() { _ = nc.Close() })
 	defer release()
 	_ = nc.SetDeadline(time.Now().Add(handshakeWithin))
@@ -118,11 +136,11 @@ func (s *Server) greet(nc net.Conn) {
 		c = tls.Server(nc, s.cfg.ServerTLS)
 	}
 	h, err := greet(c, s.cfg.Cluster)
-	if err != nil {
-		s.refuse(c, nc, err)
-		return
+	var svc *service
+	if err == nil {
+		svc, err = s.admit(place{h.service, h.partition})
 	}
-	svc, err := s.admit(place{h.service, h.partition})
+	greeted()
 	if err != nil {
 		s.refuse(c, nc, err)
 		return
@@ -148,8 +166,23 @@ func (s *Server) refuse(c, nc net.Conn, why error) {
 			level = slog.LevelDebug // each takeover has them: for a moment others ask the former owner
 		}
 	}
+	if level == slog.LevelWarn && !s.mayWarn() {
+		level = slog.LevelDebug
+	}
 	s.cfg.Logger.Log(s.ctx, level, "refusing the connection of another node", "peer", nc.RemoteAddr().String(), "err", why)
 	_ = c.Close()
+}
+
+// mayWarn reports whether there was no warning for a while.
+func (s *Server) mayWarn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	may := now.Sub(s.warned) >= refusalsEvery
+	if may {
+		s.warned = now
+	}
+	return may
 }
 
 // admit takes a place for a connection to a service.

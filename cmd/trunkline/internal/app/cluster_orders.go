@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"trunkline/engine/cluster/node"
-	"trunkline/engine/cluster/placement"
+	"trunkline/engine/cluster/owner"
 	"trunkline/engine/obs"
 	"trunkline/handlers/console"
 )
@@ -28,6 +28,8 @@ type question struct {
 	Ask       string `json:"ask"`
 	Partition int    `json:"partition,omitempty"`
 	To        string `json:"to,omitempty"`
+	// Until is when the clock of the node shows that it is too late for an order; 0: it never is.
+	Until int64 `json:"until,omitempty"`
 }
 
 // reply is the answer: the state of the node as it is then, or why the order is not carried out.
@@ -41,6 +43,7 @@ type nodeState struct {
 	Node       string                 `json:"node"`
 	Drained    bool                   `json:"drained"`
 	Full       bool                   `json:"full,omitempty"` // its disk has no room for changes
+	Clock      int64                  `json:"clock"`          // what it shows there, in nanoseconds
 	Partitions []obs.ClusterPartition `json:"partitions"`
 }
 
@@ -76,6 +79,17 @@ func (s *server) ask(ctx context.Context, id string, q question) (st nodeState, 
 	if id == "" || id == c.id {
 		err = s.carryOut(ctx, q)
 		return s.state(), err
+	}
+	if q.Ask != askState { // a node that stood still would carry it out when the operator has given up
+		asking, cancel := context.WithTimeout(ctx, answersWithin)
+		st, err = s.ask(asking, id, question{Ask: askState})
+		cancel()
+		if err != nil {
+			return st, err
+		}
+		if q.Until = 0; st.Clock != 0 { // former versions do not show it
+			q.Until = st.Clock + int64(carryOutWithin)
+		}
 	}
 	text, err := json.Marshal(q)
 	if err != nil {
@@ -125,6 +139,9 @@ func (s *server) answer(text []byte) []byte {
 
 // carryOut does what is asked of this node.
 func (s *server) carryOut(ctx context.Context, q question) error {
+	if q.Until != 0 && owner.Now() > q.Until {
+		return refuse("node %q got the order too late", s.options.cluster.id)
+	}
 	switch q.Ask {
 	case askState:
 		return nil
@@ -143,7 +160,7 @@ func (s *server) carryOut(ctx context.Context, q question) error {
 // state returns what other nodes are to know of this one.
 func (s *server) state() nodeState {
 	c := s.options.cluster
-	st := nodeState{Node: c.id, Drained: c.drained.Load() || c.leaving.Load() || c.damaged(), Full: c.full.Load()}
+	st := nodeState{Node: c.id, Clock: owner.Now(), Drained: c.drained.Load() || c.leaving.Load() || c.damaged(), Full: c.full.Load()}
 	for _, r := range s.replicas() {
 		st.Partitions = append(st.Partitions, r.view())
 	}
@@ -174,17 +191,17 @@ func (s *server) handOver(ctx context.Context, partition int, to string) error {
 	if partition < 0 || partition >= len(s.parts) {
 		return fmt.Errorf("%w: partition %d: the cluster has %d, from 0 on", console.ErrNotFound, partition, len(s.parts))
 	}
-	p := s.parts[partition]
-	if !p.current.Load().lease.owns.Load() {
+	l := s.parts[partition].current.Load().lease
+	if !l.owns.Load() {
 		return refuse("node %q does not own partition %d", s.options.cluster.id, partition)
 	}
 	h := handOver{to: to, done: make(chan struct{})}
 	select {
-	case p.orders <- h:
+	case l.orders <- h:
 		<-h.done
 		return nil
-	case <-p.ended:
-		return refuse("node %q ends", s.options.cluster.id)
+	case <-l.ended.Done():
+		return refuse("node %q does not own partition %d any more", s.options.cluster.id, partition)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -206,41 +223,81 @@ func (s *server) move(ctx context.Context, partition int, to string) error {
 	if _, err = s.ask(ctx, from, question{Ask: askMove, Partition: partition, To: to}); err != nil {
 		return err
 	}
-	return s.awaitOwner(ctx, partition, to)
+	next, err := s.awaitOwner(ctx, partition, to)
+	if err == nil && next != to {
+		err = refuse("node %q owns partition %d now: node %q has ended, or another order was given", next, partition, to)
+	}
+	return err
 }
 
 // ownerChecks is how long is between two looks for a new owner.
 const ownerChecks = 20 * time.Millisecond
 
-// awaitOwner returns when a node owns a partition.
-func (s *server) awaitOwner(ctx context.Context, partition int, to string) error {
-	for {
-		st, err := s.ask(ctx, to, question{Ask: askState})
+// awaitOwner returns the node that owns a partition which was handed over to a node: another one
+// where that has ended, or has got another order.
+func (s *server) awaitOwner(ctx context.Context, partition int, to string) (string, error) {
+	term := s.options.cluster.term
+	for began := time.Now(); ; {
+		asking, cancel := context.WithTimeout(ctx, term)
+		st, err := s.ask(asking, to, question{Ask: askState})
+		cancel()
 		if err == nil && st.Partitions[partition].Role == obs.RoleOwner {
-			return nil
+			return to, nil
+		}
+		if time.Since(began) > term { // others may have taken it over
+			if all, err := s.states(ctx); err == nil {
+				if n := all.owner(partition); n != nil {
+					return n.Node, nil
+				}
+			}
 		}
 		if !pause(ctx, ownerChecks) {
-			return errors.Join(fmt.Errorf("partition %d was handed over to node %q, which does not own it yet: see 'trunkline cluster status'", partition, to), err)
+			return "", errors.Join(fmt.Errorf("partition %d was handed over to node %q, which does not own it yet: see 'trunkline cluster status'", partition, to), err)
 		}
 	}
 }
 
 // drainNode has other nodes own what this one owns, and take over from now on.
 func (s *server) drainNode(ctx context.Context) error {
-	next, err := s.nextOwners(ctx)
+	c := s.options.cluster
+	before := c.drained.Swap(true) // of two nodes that drain at once, neither counts on the other
+	next, err := s.successors(ctx)
 	if err != nil {
+		c.drained.Store(before)
 		return err
 	}
-	s.options.cluster.drained.Store(true)
 	s.log.Info("this node takes nothing over any more")
 	return s.handOverAll(ctx, next)
 }
 
-// nextOwners returns the nodes that can own what this one owns, by partition.
-func (s *server) nextOwners(ctx context.Context) (next map[int]string, err error) {
+// handOverAll gives partitions to nodes, and returns when those own them.
+func (s *server) handOverAll(ctx context.Context, next map[int]string) (err error) {
+	for _, partition := range slices.Sorted(maps.Keys(next)) {
+		err = s.handOver(ctx, partition, next[partition])
+		if err != nil && !errors.Is(err, console.ErrRefused) { // else it is another node's by now
+			return err
+		}
+	}
+	for partition, to := range next {
+		if _, err = s.awaitOwner(ctx, partition, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// successors returns who is to own each partition that this node owns.
+func (s *server) successors(ctx context.Context) (next map[int]string, err error) {
+	for _, r := range s.replicas() {
+		for r.lease.begins() && pause(ctx, ownerChecks) {
+		}
+	}
 	all, err := s.states(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if !slices.ContainsFunc(all, func(n nodeState) bool { return !n.Drained }) {
+		return nil, refuse("no other node that answers takes anything over")
 	}
 	next = make(map[int]string)
 	for _, r := range s.replicas() {
@@ -251,21 +308,6 @@ func (s *server) nextOwners(ctx context.Context) (next map[int]string, err error
 		}
 	}
 	return next, nil
-}
-
-// handOverAll gives partitions to nodes, and returns when those own them.
-func (s *server) handOverAll(ctx context.Context, next map[int]string) (err error) {
-	for _, partition := range slices.Sorted(maps.Keys(next)) {
-		if err = s.handOver(ctx, partition, next[partition]); err != nil {
-			return err
-		}
-	}
-	for partition, to := range next {
-		if err = s.awaitOwner(ctx, partition, to); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // rebalance moves partitions until the nodes own as many each, or one more.
@@ -285,114 +327,4 @@ func (s *server) rebalance(ctx context.Context) error {
 	}
 	s.log.Info("the partitions are balanced", "moved", len(next))
 	return nil
-}
-
-// states are those of the nodes that answer.
-type states []nodeState
-
-// owner returns the node that owns a partition, nil for none.
-func (all states) owner(partition int) *nodeState {
-	for i := range all {
-		if all[i].Partitions[partition].Role == obs.RoleOwner {
-			return &all[i]
-		}
-	}
-	return nil
-}
-
-// mayMove returns the owner of a partition, if a node can take it over from that.
-func (all states) mayMove(partition int, to string) (from string, err error) {
-	owner := all.owner(partition)
-	if owner == nil {
-		return "", refuse("partition %d has no owner that answers", partition)
-	}
-	for i := range all {
-		if all[i].Node == to {
-			return owner.Node, all[i].mayOwn(partition, owner)
-		}
-	}
-	return "", fmt.Errorf("%w: node %q is not of the cluster, or is not there", console.ErrNotFound, to)
-}
-
-// mayOwn returns why the node cannot take a partition over from its owner, nil if it can.
-func (n *nodeState) mayOwn(partition int, owner *nodeState) error {
-	own, at := &n.Partitions[partition], &owner.Partitions[partition]
-	switch {
-	case n.Node == owner.Node:
-		return refuse("node %q owns partition %d already", n.Node, partition)
-	case n.Drained:
-		return refuse("node %q is drained, ends, or has a damaged copy of the journal: it takes nothing over", n.Node)
-	case n.Full:
-		return refuse("node %q has no room on its disk", n.Node)
-	case own.Role != obs.RoleStandby:
-		return refuse("node %q does not follow partition %d", n.Node, partition)
-	case own.Index+mayLag < at.Index:
-		return refuse("node %q is %d records behind the owner of partition %d, and may be %d", n.Node, at.Index-own.Index, partition, mayLag)
-	}
-	return nil
-}
-
-// nextOwner returns the node that takes a partition over from its owner: of those that can, the one
-// that owns the least. It is counted as the owner from then on.
-func (all states) nextOwner(partition int) (to string, err error) {
-	owner := all.owner(partition)
-	if owner == nil {
-		return "", refuse("partition %d has no owner that answers", partition)
-	}
-	var best *nodeState
-	for i := range all {
-		n := &all[i]
-		if why := n.mayOwn(partition, owner); why != nil {
-			if n != owner {
-				err = why
-			}
-		} else if best == nil || n.owned() < best.owned() {
-			best = n
-		}
-	}
-	if best == nil {
-		return "", errors.Join(refuse("no other node can own partition %d", partition), err)
-	}
-	owner.Partitions[partition].Role, best.Partitions[partition].Role = obs.RoleStandby, obs.RoleOwner
-	return best.Node, nil
-}
-
-// owned counts the partitions that a node owns.
-func (n *nodeState) owned() (count int) {
-	for i := range n.Partitions {
-		if n.Partitions[i].Role == obs.RoleOwner {
-			count++
-		}
-	}
-	return count
-}
-
-// plan returns which nodes are to own which partitions instead of their owners, so that the nodes
-// own as many each, or one more.
-func (all states) plan(partitions int) (map[int]string, error) {
-	nodes := make([]placement.Node, len(all))
-	for i := range all {
-		nodes[i] = placement.Node{ID: all[i].Node, Drained: all[i].Drained || all[i].Full}
-	}
-	current := make(placement.Assignment, partitions)
-	for p := range current {
-		owner := all.owner(p)
-		if owner == nil {
-			return nil, refuse("partition %d has no owner that answers", p)
-		}
-		current[p] = placement.Replicas{owner.Node}
-		for i := range all { // the order in which they take over without an order
-			if n := &all[(p+i)%len(all)]; n.mayOwn(p, owner) == nil && len(current[p]) < placement.MaxReplicas {
-				current[p] = append(current[p], n.Node)
-			}
-		}
-	}
-	planned, err := placement.Plan(current, nodes, min(len(all), placement.MaxReplicas))
-	next := make(map[int]string)
-	for p, to := range planned {
-		if to[0] != current[p][0] && slices.Contains(current[p], to[0]) { // others cannot own it yet
-			next[p] = to[0]
-		}
-	}
-	return next, err
 }

@@ -1,12 +1,17 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
+	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/cluster/owner"
 	"trunkline/engine/obs"
 	"trunkline/handlers/console"
 )
@@ -49,6 +54,53 @@ func TestWhoMayOwn(t *testing.T) {
 	f("b", func(all states) { all[0].Partitions[0].Role = obs.RoleStandby }, console.ErrRefused, "no owner")
 	f("b", func(all states) { all[0].Partitions[0].Index += mayLag }, nil, "")
 	f("b", func(all states) { all[0].Partitions[0].Index += mayLag + 1 }, console.ErrRefused, "50001 records behind")
+}
+
+// TestAnOrderIsForOneLease: one that waits while the partition is given to another node is refused. A
+// node that owns the partition again keeps it.
+func TestAnOrderIsForOneLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{id: "a", cfg: new(config.Cluster)}
+		c.closed, c.close = context.WithCancel(t.Context())
+		defer c.close()
+		owned := func() *replica {
+			l := c.newLease(0, false)
+			l.owns.Store(true)
+			return &replica{lease: l}
+		}
+		p, former, next := new(partition), owned(), owned()
+		p.current.Store(former)
+		s := &server{options: Options{cluster: c}, parts: []*partition{p}}
+		ended := make(chan error, 1)
+		go func() { ended <- s.handOver(t.Context(), 0, "b") }()
+		synctest.Wait()
+		former.lease.close()
+		p.current.Store(next)
+		select {
+		case err := <-ended:
+			if !errors.Is(err, console.ErrRefused) {
+				t.Errorf("%v", err)
+			}
+		case <-next.lease.orders:
+			t.Error("an order for a lease that has ended is carried out")
+		}
+	})
+}
+
+// TestALateOrder: a node that stood still does not carry out what the operator has given up.
+func TestALateOrder(t *testing.T) {
+	c := &cluster{id: "a"}
+	s := &server{options: Options{cluster: c}, log: slog.New(slog.DiscardHandler)}
+	c.drained.Store(true)
+	if err := s.carryOut(t.Context(), question{Ask: askResume, Until: 1}); !errors.Is(err, console.ErrRefused) || !c.drained.Load() {
+		t.Errorf("a late order: %v", err)
+	}
+	for _, until := range []int64{owner.Now() + int64(carryOutWithin), 0} {
+		c.drained.Store(true)
+		if err := s.carryOut(t.Context(), question{Ask: askResume, Until: until}); err != nil || c.drained.Load() {
+			t.Errorf("an order in time: %v", err)
+		}
+	}
 }
 
 // TestWhoIsNext: what a drained node owns goes to those that own the least.

@@ -26,6 +26,7 @@ type lease struct {
 	owns     atomic.Bool
 	beating  atomic.Bool // the first beat of this owner is stored
 	lost     chan error  // why the replica must not answer any more
+	orders   chan handOver
 	shared   atomic.Pointer[sharedStore]
 	forwards atomic.Pointer[peer.Forwarder] // of a standby
 	local    *pipes                         // to the own service
@@ -44,7 +45,7 @@ func (c *cluster) newLease(partition int, again bool) *lease {
 	if c == nil {
 		return nil
 	}
-	l := &lease{node: c, partition: partition, again: again, view: owner.NewView(owner.Now()), lost: make(chan error, 1), local: newPipes(), stopBeat: func() {}}
+	l := &lease{node: c, partition: partition, again: again, view: owner.NewView(owner.Now()), lost: make(chan error, 1), orders: make(chan handOver), local: newPipes(), stopBeat: func() {}}
 	l.ended, l.end = context.WithCancel(c.closed)
 	return l
 }
@@ -172,6 +173,12 @@ func (l *lease) release(st *store.Store) {
 	if rec, err := b.Encode(); err == nil {
 		st.Beat(rec)
 	}
+}
+
+// begins reports whether this node has taken the journal over, and does not serve it yet.
+func (l *lease) begins() bool {
+	sh := l.shared.Load()
+	return sh != nil && sh.Fence() != 0 && !l.owns.Load() && l.ended.Err() == nil
 }
 
 // lose has the replica stop answering at once.

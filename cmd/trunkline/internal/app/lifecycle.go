@@ -37,7 +37,7 @@ func (s *server) openReplicas() error {
 		if err != nil {
 			return err
 		}
-		p := &partition{s: s, number: n, orders: make(chan handOver), ended: make(chan struct{})}
+		p := &partition{s: s, number: n, ended: make(chan struct{})}
 		p.current.Store(c)
 		s.parts = append(s.parts, p)
 	}

@@ -18,12 +18,12 @@ type partition struct {
 	s       *server
 	number  int
 	current atomic.Pointer[replica]
-	orders  chan handOver
 	ended   chan struct{} // closed when run returns
 	err     error         // of the last replica, once it has ended
 }
 
-// handOver is an order to give a partition to another node.
+// handOver is an order to give a partition to another node. It is for one lease: a node that owns
+// the partition again later keeps it.
 type handOver struct {
 	to   string
 	done chan struct{} // closed when the journal is given up
@@ -86,7 +86,7 @@ func (p *partition) live(ctx context.Context, c *replica) bool {
 	case err := <-c.lease.lost:
 		s.log.Error("another node may own the journal: nothing more is answered", "partition", p.number, "error", err)
 		c.cut()
-	case h := <-p.orders:
+	case h := <-c.lease.orders:
 		c.lease.next = h.to
 		err := c.shutdown(handOverGrace, handOverGrace)
 		s.log.Info("the journal is handed over", "partition", p.number, "to", h.to, "error", err)
