@@ -63,6 +63,8 @@ type Extension func(c *method.Caller, query url.Values, dst []byte) ([]byte, *me
 
 // Config is what a Server works with.
 type Config struct {
+	// Name begins the names of connections. Empty: threads-http.
+	Name string
 	// Rows are the methods that are served.
 	Rows []method.Row
 	// Dispatcher runs them. Every answer with 401 or 403 goes to its Refused, those of its Call
