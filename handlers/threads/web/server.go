@@ -75,6 +75,13 @@ func New(cfg Config) *Server {
 		ErrorLog:                     slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 		ConnContext:                  conns.With,
 	}
+	if cfg.Forward != nil {
+		s.http.ConnState = func(nc net.Conn, state http.ConnState) {
+			if state == http.StateClosed {
+				cfg.Forward.Closed(nc)
+			}
+		}
+	}
 	return s
 }
 

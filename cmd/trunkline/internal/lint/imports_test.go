@@ -69,6 +69,7 @@ var doors = []room{
 	{"handlers/threads/token", []string{"codec/jsonx"}, "who asks: tokens and their keys, without the methods"},
 	{"handlers/threads/method", []string{"codec/jsonx", "engine/obs", "handlers/threads/token"}, "the table of methods, without their work"},
 	{"handlers/threads/lines", []string{"codec/jsonx", "codec/ndjson", "engine/link", "engine/obs", "handlers/threads/method", "handlers/threads/token"}, "a surface"},
+	{"handlers/threads/route", []string{"codec/ndjson", "engine/cluster", "engine/obs", "engine/stream", "handlers/internal", "handlers/threads/lines", "handlers/threads/method", "handlers/threads/token", "handlers/threads/web"}, "agent threads over several partitions"},
 	{"handlers/threads/supervisor", []string{"engine/procgroup"}, "wakes agents, decides nothing about a job"},
 	{"handlers/threads", []string{"codec/jsonx", "engine/threads", "handlers/threads"}, "the work of the methods"},
 	{"handlers/exacta/workspace", []string{"codec/jsonx", "engine/exacta"}, "the disk of projects"},
