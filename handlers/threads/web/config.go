@@ -103,7 +103,7 @@ type Config struct {
 	// Forward answers all requests but those whose header is over its limit; nil: the server does.
 	// Of the members above it needs IDs alone.
 	Forward Forwarder
-	Limits      Limits
+	Limits  Limits
 	// Meter gets the latencies; nil: they are not kept.
 	Meter *obs.Meter
 	// Now is the clock of answers and of the limit of failed authentications; nil: time.Now.
