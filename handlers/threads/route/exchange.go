@@ -24,8 +24,8 @@ type exchange struct {
 	whole   bool          // all of it was; for what has seen sent closed
 }
 
-// run sends the request and passes the answer on. It reports whether the leg may serve another
-// request, and is watched; else it is closed. It panics with http.ErrAbortHandler where the connection of the
+// run sends the request and passes the answer on. again: the leg is watched, and may serve another
+// request; else it is closed. It panics with http.ErrAbortHandler where the connection of the
 // client has to end.
 func (x *exchange) run() (again bool) {
 	if x.r.ContentLength != 0 {

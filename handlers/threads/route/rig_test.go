@@ -162,6 +162,12 @@ type sides struct{ web, lines string }
 
 func newCluster(t testing.TB, partitions int, limits web.Limits, change func(*Config)) *cluster {
 	t.Helper()
+	return newSlowCluster(t, partitions, limits, change, func(*Lines) {})
+}
+
+// newSlowCluster is newCluster with other times for clients of lines.
+func newSlowCluster(t testing.TB, partitions int, limits web.Limits, change func(*Config), times func(*Lines)) *cluster {
+	t.Helper()
 	c := &cluster{t: t, verifier: newVerifier(t), limits: limits, places: make([]*place, partitions)}
 	ln := listen(t)
 	c.addr = ln.Addr().String()
@@ -186,6 +192,7 @@ func newCluster(t testing.TB, partitions int, limits web.Limits, change func(*Co
 	c.web = newWeb(cfg, cmpLimits(limits, cfg.MaxConnections))
 	cfg.Dial = c.dial("lines")
 	c.lines = NewLines(cfg)
+	times(c.lines)
 	w, l := listen(t), listen(t)
 	c.at = sides{w.Addr().String(), l.Addr().String()}
 	tasks.Go(func() {

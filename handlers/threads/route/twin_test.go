@@ -12,8 +12,8 @@ import (
 	"trunkline/handlers/threads/web"
 )
 
-// tokens fills texts: $LEAD0 is the token of a coordinator of the first workspace, $AGENT2 that of a
-// participant of the third one, $FORGED1 one for the second that nothing has signed.
+// tokens fills texts: $LEAD0 is the token of a coordinator of the first workspace, $AGENT2 that of
+// a participant of the third one, $FORGED1 one for the second that nothing has signed.
 func tokens(names []string) *strings.Replacer {
 	var list []string
 	for i, name := range names {
@@ -289,7 +289,7 @@ func replay(t testing.TB, at sides, name, text, on string) string {
 			called, body, _ = strings.Cut(body, " ")
 		}
 		if on == "lines" {
-			seen.WriteString(say(t, at.lines, authLine(bearer(who))+`{"id":1,"method":"`+called+`","params":`+body+"}\n"))
+			seen.WriteString(ask(t, at.lines, authLine(bearer(who))+`{"id":1,"method":"`+called+`","params":`+body+"}\n"))
 		} else {
 			seen.WriteString(talk(t, at.web, []string{post(on+called, bearer(who), "", body)}))
 		}
