@@ -19,7 +19,7 @@
 //
 // Where no owner is found, the answer is 503. A request whose owner is lost gets no answer: it may
 // have been done. No request is sent twice. A client that has ended its sending direction, or is
-// gone, which cannot be told apart, has its request done as with one server.
+// gone, which look the same, has its request done as with one server.
 //
 // # Lines
 //

@@ -24,8 +24,8 @@ type exchange struct {
 	whole   bool          // all of it was; for what has seen sent closed
 }
 
-// run sends the request and passes the answer on. It reports whether the leg may serve another
-// request, and is watched; else it is closed. It panics with http.ErrAbortHandler where the connection of the
+// run sends the request and passes the answer on. again: the leg is watched, and may serve another
+// request; else it is closed. It panics with http.ErrAbortHandler where the connection of the
 // client has to end.
 func (x *exchange) run() (again bool) {
 	if x.r.ContentLength != 0 {
@@ -43,6 +43,9 @@ func (x *exchange) run() (again bool) {
 		x.abort()
 	}
 	maps.Copy(x.to.Header(), res.Header)
+	if res.Close {
+		x.to.Header()["Connection"] = closes
+	}
 	x.to.WriteHeader(res.StatusCode)
 	if !x.pass(res) {
 		x.abort()
@@ -63,6 +66,7 @@ func (x *exchange) run() (again bool) {
 		}
 	}
 	if !x.whole {
+		_ = x.control.Flush()
 		x.abort()
 	}
 	return true
@@ -120,6 +124,9 @@ func (x *exchange) pass(res *http.Response) bool {
 		}
 	}
 }
+
+// closes is a header value, which net/http only reads.
+var closes = []string{"close"}
 
 // Header fields that are for one connection alone. One of HTTP/1.0 asks for no 100 Continue.
 var (

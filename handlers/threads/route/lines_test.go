@@ -22,9 +22,9 @@ func authLine(bearer string) string {
 	return `{"id":0,"method":"auth","params":{"protocol":"threads/1","token":` + string(text) + "}}\n"
 }
 
-// say sends a text over one connection of lines, ends the sending direction, and returns all that
+// ask sends a text over one connection of lines, ends the sending direction, and returns all that
 // comes.
-func say(t testing.TB, addr, text string) string {
+func ask(t testing.TB, addr, text string) string {
 	t.Helper()
 	p := connect(t, addr)
 	defer p.Close()
@@ -54,7 +54,7 @@ const (
 	pinged = `{"id":1,"ok":true,"result":{}}` + "\n"
 )
 
-// TestLinesTwin says the same to one server, and through routers to one and three partitions.
+// TestLinesTwin sends the same to one server, and through routers to one and three partitions.
 func TestLinesTwin(t *testing.T) {
 	one := direct(t, web.Limits{})
 	fill := tokens(three)
@@ -80,8 +80,8 @@ func TestLinesTwin(t *testing.T) {
 		c := newCluster(t, partitions, web.Limits{}, nil)
 		for _, text := range texts {
 			text = fill.Replace(text)
-			want := plain(say(t, one.lines, text))
-			if got := plain(say(t, c.at.lines, text)); got != want {
+			want := plain(ask(t, one.lines, text))
+			if got := plain(ask(t, c.at.lines, text)); got != want {
 				t.Errorf("%.300q\nserver %.1000q\nrouter %.1000q", text, want, got)
 			}
 		}
@@ -123,7 +123,7 @@ func TestLinesWithoutAnOwner(t *testing.T) {
 	c = newCluster(t, 3, web.Limits{}, func(cfg *Config) { cfg.Hold = 10 * time.Millisecond })
 	c.lose(1)
 	want := `{"id":null,"ok":false,"error":{"code":"INTERNAL","message":"no node serves the workspace now","request_id":"req_1","retryable":true,"spec_code":"INTERNAL","legacy_code":"INTERNAL"}}` + "\n"
-	if got := say(t, c.at.lines, authLine(bearerOf("lead", three[1], "coordinator"))); got != want {
+	if got := ask(t, c.at.lines, authLine(bearerOf("lead", three[1], "coordinator"))); got != want {
 		t.Errorf("%q", got)
 	}
 }
@@ -161,8 +161,7 @@ func TestLinesEndOfLease(t *testing.T) {
 
 // TestLinesTimeout: a client that shows no token, or a part of it, is closed.
 func TestLinesTimeout(t *testing.T) {
-	c := newCluster(t, 3, web.Limits{}, nil)
-	c.lines.within = 20 * time.Millisecond // no client is connected
+	c := newSlowCluster(t, 3, web.Limits{}, nil, func(l *Lines) { l.within = 20 * time.Millisecond })
 	for _, text := range []string{"", "\n\n", authLine("x")[:20]} {
 		p := connect(t, c.at.lines)
 		_, _ = io.WriteString(p, text)
@@ -177,7 +176,7 @@ func TestLinesTimeout(t *testing.T) {
 func TestLinesConnections(t *testing.T) {
 	c := newCluster(t, 3, web.Limits{}, func(cfg *Config) { cfg.MaxConnections = 2 })
 	first, second := c.authed(three[0]), c.authed(three[1])
-	if got := say(t, c.at.lines, ping); !strings.Contains(got, `"message":"too many connections"`) {
+	if got := ask(t, c.at.lines, ping); !strings.Contains(got, `"message":"too many connections"`) {
 		t.Errorf("%q", got)
 	}
 	c.lines.SetMaxConnections(3)
@@ -258,8 +257,7 @@ func TestGuestWrites(t *testing.T) {
 	if got := <-taken; n != 5 || got != "taken" || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%d bytes, %v, taken %q", n, err, got)
 	}
-	c := newCluster(t, 1, web.Limits{}, nil)
-	c.lines.sends = 20 * time.Millisecond // no client is connected
+	c := newSlowCluster(t, 1, web.Limits{}, nil, func(l *Lines) { l.sends = 20 * time.Millisecond })
 	p := c.authed("w")
 	go func() {
 		for _, err := io.WriteString(p, strings.Repeat(ping, 1000)); err == nil; {

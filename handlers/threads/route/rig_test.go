@@ -162,6 +162,12 @@ type sides struct{ web, lines string }
 
 func newCluster(t testing.TB, partitions int, limits web.Limits, change func(*Config)) *cluster {
 	t.Helper()
+	return newSlowCluster(t, partitions, limits, change, func(*Lines) {})
+}
+
+// newSlowCluster is newCluster with other times for clients of lines.
+func newSlowCluster(t testing.TB, partitions int, limits web.Limits, change func(*Config), times func(*Lines)) *cluster {
+	t.Helper()
 	c := &cluster{t: t, verifier: newVerifier(t), limits: limits, places: make([]*place, partitions)}
 	ln := listen(t)
 	c.addr = ln.Addr().String()
@@ -186,6 +192,7 @@ func newCluster(t testing.TB, partitions int, limits web.Limits, change func(*Co
 	c.web = newWeb(cfg, cmpLimits(limits, cfg.MaxConnections))
 	cfg.Dial = c.dial("lines")
 	c.lines = NewLines(cfg)
+	times(c.lines)
 	w, l := listen(t), listen(t)
 	c.at = sides{w.Addr().String(), l.Addr().String()}
 	tasks.Go(func() {
@@ -290,6 +297,17 @@ func workspaces(partitions int) []string {
 	return names
 }
 
+// beside returns the name of another workspace that is in the same one of three partitions.
+func beside(workspace string) string {
+	keys, _ := placement.NewKeyspace(3)
+	for i := 0; ; i++ {
+		name := fmt.Sprintf("beside_%d", i)
+		if keys.Partition(placement.Workspace, name) == keys.Partition(placement.Workspace, workspace) {
+			return name
+		}
+	}
+}
+
 // wire is a connection to one side.
 type wire struct {
 	t testing.TB
@@ -313,7 +331,7 @@ func connect(t testing.TB, addr string) *wire {
 func (p *wire) write(text string) { _, _ = io.WriteString(p, strings.ReplaceAll(text, "\n", "\r\n")) }
 
 var (
-	madeIDs = regexp.MustCompile(`\b(th|msg|trg)_[0-9A-HJKMNP-TV-Z]{26}`)
+	madeIDs = regexp.MustCompile(`\b(th|msg|trg|req)_[0-9A-HJKMNP-TV-Z]{26}`)
 	times   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 )
 
@@ -338,7 +356,7 @@ func (p *wire) answer(httpMethod string) (text string, closes bool) {
 		}
 	}
 	slices.Sort(fields)
-	return fmt.Sprintf("%s %s %q length %d %v close %v\n%s (%v)", r.Proto, r.Status, fields, r.ContentLength, r.TransferEncoding, r.Close, body, err), r.Close
+	return fmt.Sprintf("%s %s\n%s\nlength %d %v close %v\n%s (%v)", r.Proto, r.Status, strings.Join(fields, "\n"), r.ContentLength, r.TransferEncoding, r.Close, body, err), r.Close
 }
 
 // rest returns what comes until the end of the connection.

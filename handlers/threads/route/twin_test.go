@@ -12,8 +12,8 @@ import (
 	"trunkline/handlers/threads/web"
 )
 
-// tokens fills texts: $LEAD0 is the token of a coordinator of the first workspace, $AGENT2 that of a
-// participant of the third one, $FORGED1 one for the second that nothing has signed.
+// tokens fills texts: $LEAD0 is the token of a coordinator of the first workspace, $AGENT2 that of
+// a participant of the third one, $FORGED1 one for the second that nothing has signed.
 func tokens(names []string) *strings.Replacer {
 	var list []string
 	for i, name := range names {
@@ -72,6 +72,16 @@ func chunked(path, bearer, fields, body string) string {
 
 const beat = `{"session_id":"sess_lead","runtime":"r","resumable":true,"status":"idle"}`
 
+// lists are requests for lists, of servers that have none yet.
+func lists() (list [][]string) {
+	for _, path := range []string{"/v1/audit", "/v1/audit?limit=1", "/v1/audit?limit=x", "/v1/audit?a=%zz", "/v1/trigger_jobs", "/v1/trigger_jobs?x=1;y", "/v1/heartbeat_session"} {
+		for _, who := range []string{"$LEAD0", "$AGENT1", "$AUDITOR2", "$FORGED2"} {
+			list = append(list, []string{"GET " + path + " HTTP/1.1\nHost: x\nAuthorization: Bearer " + who + "\n\n", "HEAD " + path + " HTTP/1.1\nHost: x\nAuthorization: Bearer " + who + "\n\n"})
+		}
+	}
+	return list
+}
+
 // heads are requests about what is before the body.
 func heads() (list [][]string) {
 	add := func(c ...string) { list = append(list, c) }
@@ -79,11 +89,6 @@ func heads() (list [][]string) {
 	for _, path := range []string{"/health", "/ready", "/nope", "/", "/mcp", "/v1/audit", "/v1/nope", "/v1/", "/v1", "/.well-known/oauth-protected-resource",
 		"/.well-known/oauth-protected-resource/mcp", "/health?x=%zz&/y", "//health", "/health/", "/%68ealth", "http://elsewhere/health", "/v1/é"} {
 		add(get(path), get(path), "HEAD"+get(path)[3:], post(path, "$LEAD2", "", "{}"))
-	}
-	for _, path := range []string{"/v1/audit", "/v1/audit?limit=1", "/v1/audit?limit=x", "/v1/audit?a=%zz", "/v1/trigger_jobs", "/v1/trigger_jobs?x=1;y", "/v1/heartbeat_session"} {
-		for _, who := range []string{"$LEAD0", "$AGENT1", "$AUDITOR2", "$FORGED2"} {
-			add("GET "+path+" HTTP/1.1\nHost: x\nAuthorization: Bearer "+who+"\n\n", "HEAD "+path+" HTTP/1.1\nHost: x\nAuthorization: Bearer "+who+"\n\n")
-		}
 	}
 	for _, m := range []string{"GET", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "post", "CONNECT", "HEAD"} {
 		add(m+" /v1/get_thread HTTP/1.1\nHost: x\nAuthorization: Bearer $LEAD1\n\n", m+" /v1/mcp/get_thread HTTP/1.1\nHost: x\nAuthorization: Bearer $LEAD2\n\n", get("/health"))
@@ -210,12 +215,11 @@ func tools() (list [][]string) {
 // TestTwins has the same conversations with one server, and through routers to one and to three
 // partitions. Clients see the same.
 func TestTwins(t *testing.T) {
-	one := direct(t, web.Limits{})
+	fill := tokens(three)
 	for _, partitions := range []int{1, 3} {
-		c := newCluster(t, partitions, web.Limits{}, nil)
-		for name, list := range map[string][][]string{"heads": heads(), "bodies": bodies(), "tools": tools()} {
-			t.Run(fmt.Sprint(name, partitions), func(t *testing.T) {
-				fill := tokens(three)
+		one, c := direct(t, web.Limits{}), newCluster(t, partitions, web.Limits{}, nil)
+		for i, list := range [][][]string{lists(), heads(), bodies(), tools()} {
+			t.Run(fmt.Sprint(partitions, "/", i), func(t *testing.T) {
 				for _, conversation := range list {
 					for i := range conversation {
 						conversation[i] = fill.Replace(conversation[i])
@@ -260,7 +264,7 @@ func replay(t testing.TB, at sides, name, text, on string) string {
 			role = "participant"
 		}
 		if who == "foreigner" {
-			workspace = "wk_other"
+			workspace = beside(workspace) // in another partition the thread is not known
 		}
 		return bearerOf(who+"_agent", workspace, role)
 	}
@@ -285,7 +289,7 @@ func replay(t testing.TB, at sides, name, text, on string) string {
 			called, body, _ = strings.Cut(body, " ")
 		}
 		if on == "lines" {
-			seen.WriteString(say(t, at.lines, authLine(bearer(who))+`{"id":1,"method":"`+called+`","params":`+body+"}\n"))
+			seen.WriteString(ask(t, at.lines, authLine(bearer(who))+`{"id":1,"method":"`+called+`","params":`+body+"}\n"))
 		} else {
 			seen.WriteString(talk(t, at.web, []string{post(on+called, bearer(who), "", body)}))
 		}

@@ -65,8 +65,8 @@ type Extension func(c *method.Caller, query url.Values, dst []byte) ([]byte, *me
 // Forwarder answers requests in place of a Server: it brings them to others.
 type Forwarder interface {
 	// Forward answers a request, as a handler of net/http does. bearer is its token, which nothing
-	// has verified; it is empty where there is none, and for a path that needs none. A fault that is
-	// returned is the answer, before which there must be none. It may panic with
+	// has verified; it is empty where there is none, and for a path that needs none. A fault that
+	// is returned is the answer, before which there must be none. It may panic with
 	// http.ErrAbortHandler, which ends the connection.
 	Forward(w http.ResponseWriter, r *http.Request, bearer string) *method.Fault
 	// Closed is called with what conns.Of returns when a connection is closed and has no request.
@@ -105,7 +105,7 @@ type Config struct {
 	// Forward answers all requests but those whose header is over its limit; nil: the server does.
 	// Of the members above it needs IDs alone.
 	Forward Forwarder
-	Limits      Limits
+	Limits  Limits
 	// Meter gets the latencies; nil: they are not kept.
 	Meter *obs.Meter
 	// Now is the clock of answers and of the limit of failed authentications; nil: time.Now.
