@@ -23,7 +23,8 @@ import (
 // snapshots often, so that the journal forgets what is in them.
 type threadRig struct {
 	*clusterRig
-	private   []byte // signs tokens
+	key       string // the file by which all nodes verify tokens
+	private   []byte // signs them
 	workspace string
 	bearer    string
 	web       http.Client
@@ -45,7 +46,7 @@ func newThreadRig(t *testing.T, settings ...string) *threadRig {
 	} {
 		t.Setenv("TRUNKLINE_"+name, value)
 	}
-	r := &threadRig{clusterRig: newOrderedRig(t, settings...), private: private, web: http.Client{Timeout: answerPatience}}
+	r := &threadRig{clusterRig: newOrderedRig(t, settings...), key: key, private: private, web: http.Client{Timeout: answerPatience}}
 	t.Cleanup(r.web.CloseIdleConnections)
 	return r.as("wk")
 }

@@ -150,8 +150,8 @@ func listenOrFree(cfg *config.Config, a *config.Access, o Options) ([]bound, err
 }
 
 // threadRouter is the listeners of agent threads of a node where the journal has several
-// partitions: each request goes to the partition of its workspace. nil where there is one partition,
-// or where they are closed.
+// partitions: each request goes to the partition of its workspace. It is nil where there is one
+// partition, or where agent threads are closed.
 type threadRouter struct {
 	web               *route.Web
 	lines             *route.Lines
