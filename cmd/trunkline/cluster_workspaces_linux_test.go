@@ -117,6 +117,12 @@ func TestClusterWorkspaces(t *testing.T) {
 	started := len(dies.out.String())
 	dies.start()
 	r.ready(r.nodes...)
+	r.until("node "+dies.id+" follows", func() bool {
+		var c ops.Cluster
+		dies.get("/cluster", &c)
+		return len(c.Partitions) == partitions && !slices.ContainsFunc(c.Partitions, func(p obs.ClusterPartition) bool { return p.Role == obs.RoleJoining || p.Lag == nil })
+	})
+	more() // an owner that is not there in time loses its right
 	for p := range partitions {
 		if dies.ownerOf(p) != dies.id {
 			dies.surelyOrder("move", fmt.Sprint(p), dies.id)
