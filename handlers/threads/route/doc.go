@@ -30,8 +30,9 @@
 // # Bounds
 //
 // A client of Web has at most one leg for each partition; a leg without a request for legIdle ends,
-// before the owner would end it. A client has two buffers of copyBytes while a request is
-// forwarded, or a connection of lines; a first line has at most lines.MaxGuestLine bytes.
+// before the owner would end it. While a request is forwarded there are two buffers of copyBytes
+// for it, and for a connection of lines those of two io.Copy. A first line has at most
+// lines.MaxGuestLine bytes.
 //
 // Each owner counts failed authentications of an address for itself.
 package route

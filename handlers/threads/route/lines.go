@@ -46,7 +46,7 @@ type Lines struct {
 func NewLines(cfg Config) *Lines {
 	l := &Lines{router: newRouter(cfg), book: conns.NewBook("threads", "threads"), within: lines.AuthWithin, sends: sendWithin}
 	l.drains, l.drain = context.WithCancel(l.ctx)
-	l.host = stream.NewHost(stream.Config{Protocol: "threads", MaxConnections: l.cfg.MaxConnections, Logger: l.cfg.Logger,
+	l.host = stream.NewHost(stream.Config{Protocol: "threads", MaxConnections: l.cfg.MaxConnections, Files: l.cfg.Files, Logger: l.cfg.Logger,
 		Refuse: func(dst []byte) []byte {
 			return lines.AppendUnavailable(dst, "too many connections", l.cfg.IDs(nil))
 		}})

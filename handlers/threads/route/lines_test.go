@@ -161,7 +161,7 @@ func TestLinesEndOfLease(t *testing.T) {
 
 // TestLinesTimeout: a client that shows no token, or a part of it, is closed.
 func TestLinesTimeout(t *testing.T) {
-	c := newSlowCluster(t, 3, web.Limits{}, nil, func(l *Lines) { l.within = 20 * time.Millisecond })
+	c := setUp(t, setup{partitions: 3, lines: func(l *Lines) { l.within = 20 * time.Millisecond }})
 	for _, text := range []string{"", "\n\n", authLine("x")[:20]} {
 		p := connect(t, c.at.lines)
 		_, _ = io.WriteString(p, text)
@@ -257,7 +257,7 @@ func TestGuestWrites(t *testing.T) {
 	if got := <-taken; n != 5 || got != "taken" || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%d bytes, %v, taken %q", n, err, got)
 	}
-	c := newSlowCluster(t, 1, web.Limits{}, nil, func(l *Lines) { l.sends = 20 * time.Millisecond })
+	c := setUp(t, setup{partitions: 1, lines: func(l *Lines) { l.sends = 20 * time.Millisecond }})
 	p := c.authed("w")
 	go func() {
 		for _, err := io.WriteString(p, strings.Repeat(ping, 1000)); err == nil; {

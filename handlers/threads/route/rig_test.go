@@ -3,6 +3,7 @@ package route
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -146,6 +147,7 @@ type cluster struct {
 	t        testing.TB
 	verifier *token.Verifier
 	limits   web.Limits
+	trust    *tls.Config
 	peers    *peer.Server
 	addr     string // of peers
 	web      *Web
@@ -162,17 +164,25 @@ type sides struct{ web, lines string }
 
 func newCluster(t testing.TB, partitions int, limits web.Limits, change func(*Config)) *cluster {
 	t.Helper()
-	return newSlowCluster(t, partitions, limits, change, func(*Lines) {})
+	return setUp(t, setup{partitions: partitions, limits: limits, config: change})
 }
 
-// newSlowCluster is newCluster with other times for clients of lines.
-func newSlowCluster(t testing.TB, partitions int, limits web.Limits, change func(*Config), times func(*Lines)) *cluster {
+// setup is how a cluster is made.
+type setup struct {
+	partitions    int
+	limits        web.Limits
+	config        func(*Config)
+	lines         func(*Lines)
+	secure, trust *tls.Config // between nodes
+}
+
+func setUp(t testing.TB, as setup) *cluster {
 	t.Helper()
-	c := &cluster{t: t, verifier: newVerifier(t), limits: limits, places: make([]*place, partitions)}
+	c := &cluster{t: t, verifier: newVerifier(t), limits: as.limits, trust: as.trust, places: make([]*place, as.partitions)}
 	ln := listen(t)
 	c.addr = ln.Addr().String()
 	var err error
-	if c.peers, err = peer.NewServer(ln, peer.Config{Cluster: "c", Node: "n1"}); err != nil {
+	if c.peers, err = peer.NewServer(ln, peer.Config{Cluster: "c", Node: "n1", ServerTLS: as.secure}); err != nil {
 		t.Fatal(err)
 	}
 	var tasks sync.WaitGroup
@@ -181,18 +191,22 @@ func newSlowCluster(t testing.TB, partitions int, limits web.Limits, change func
 		_ = c.peers.Close()
 		tasks.Wait()
 	})
-	for p := range partitions {
+	for p := range as.partitions {
 		c.own(p)
 	}
-	cfg := Config{Partitions: partitions, Hold: patience, MaxConnections: 100, IDs: fixedID}
-	if change != nil {
-		change(&cfg)
+	cfg := Config{Partitions: as.partitions, Hold: patience, MaxConnections: 100, IDs: fixedID}
+	if as.config != nil {
+		as.config(&cfg)
 	}
 	cfg.Dial = c.dial("web")
-	c.web = newWeb(cfg, cmpLimits(limits, cfg.MaxConnections))
+	limits := as.limits
+	limits.Connections = cfg.MaxConnections
+	c.web = newWeb(cfg, limits)
 	cfg.Dial = c.dial("lines")
 	c.lines = NewLines(cfg)
-	times(c.lines)
+	if as.lines != nil {
+		as.lines(c.lines)
+	}
 	w, l := listen(t), listen(t)
 	c.at = sides{w.Addr().String(), l.Addr().String()}
 	tasks.Go(func() {
@@ -213,11 +227,6 @@ func newSlowCluster(t testing.TB, partitions int, limits web.Limits, change func
 		}
 	})
 	return c
-}
-
-func cmpLimits(l web.Limits, connections int) web.Limits {
-	l.Connections = connections
-	return l
 }
 
 // own has a new owner serve a partition.
@@ -250,7 +259,7 @@ func (c *cluster) dial(service string) func(context.Context, int, string) (net.C
 			o := c.places[partition]
 			c.mu.Unlock()
 			if o != nil {
-				nc, err := peer.Dial(ctx, c.addr, &peer.Config{Cluster: "c", Node: "n2"}, service, partition, client)
+				nc, err := peer.Dial(ctx, c.addr, &peer.Config{Cluster: "c", Node: "n2", ClientTLS: c.trust}, service, partition, client)
 				if err == nil {
 					c.mu.Lock()
 					c.dialled++

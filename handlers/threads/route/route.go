@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"trunkline/engine/cluster/placement"
+	"trunkline/engine/stream"
 	"trunkline/handlers/threads/token"
 )
 
@@ -29,7 +30,10 @@ type Config struct {
 	// partition.
 	MaxConnections int
 	// IDs appends a new request id (threads §2.1).
-	IDs    func(dst []byte) []byte
+	IDs func(dst []byte) []byte
+	// Files counts the descriptors of clients of Lines; nil: they are not counted. Those of Web are
+	// counted by its listeners (stream.Files.Listener).
+	Files  *stream.Files
 	Logger *slog.Logger
 }
 
