@@ -46,10 +46,12 @@ func TestSupervisorsShareAMachine(t *testing.T) {
 		}
 		for range 3*parallel + 3 {
 			for _, f := range jobs {
-				for id := range f.active {
-					f.end(id, Outcome{})
+				f.mu.Lock()
+				for _, end := range f.active {
+					end <- Outcome{}
 					break
 				}
+				f.mu.Unlock()
 			}
 			if n := under(); n > parallel {
 				t.Fatalf("%d attempts are under way, want at most %d", n, parallel)
