@@ -19,7 +19,8 @@
 //
 // Where no owner is found, the answer is 503. A request whose owner is lost gets no answer: it may
 // have been done. No request is sent twice. A client that has ended its sending direction, or is
-// gone, which look the same, has its request done as with one server.
+// gone, has its request done as with one server, and is answered if that takes no longer than
+// goneWithin.
 //
 // # Lines
 //

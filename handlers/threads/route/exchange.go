@@ -1,6 +1,7 @@
 package route
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -28,6 +29,7 @@ type exchange struct {
 // request; else it is closed. It panics with http.ErrAbortHandler where the connection of the
 // client has to end.
 func (x *exchange) run() (again bool) {
+	defer context.AfterFunc(x.r.Context(), func() { _ = x.leg.SetReadDeadline(time.Now().Add(x.w.gone)) })()
 	if x.r.ContentLength != 0 {
 		_ = x.control.EnableFullDuplex() // the answer may come before the end of the body
 		x.allow(bodyWithin)

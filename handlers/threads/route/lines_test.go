@@ -76,8 +76,8 @@ func TestLinesTwin(t *testing.T) {
 			auth+`{"id":1,"method":"ping","x":"`+strings.Repeat("x", 1<<20)+`"}`+"\n"+ping,
 		)
 	}
-	for _, partitions := range []int{1, 3} {
-		c := newCluster(t, partitions, web.Limits{}, nil)
+	for _, as := range []setup{{partitions: 1}, {partitions: 3}, {partitions: 3, inside: true}} {
+		c := setUp(t, as)
 		for _, text := range texts {
 			text = fill.Replace(text)
 			want := plain(ask(t, one.lines, text))

@@ -15,11 +15,17 @@ import (
 // TestMoves has clients ask while partitions change their owners. What they get is an answer of
 // their workspace, or the end of their connection.
 func TestMoves(t *testing.T) {
+	for name, inside := range map[string]bool{"other node": false, "inside": true} {
+		t.Run(name, func(t *testing.T) { moveAround(t, inside) })
+	}
+}
+
+func moveAround(t *testing.T, inside bool) {
 	moves := 30
 	if testing.Short() {
 		moves = 6
 	}
-	c := newCluster(t, 3, web.Limits{}, nil)
+	c := setUp(t, setup{partitions: 3, inside: inside})
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
 	for range 3 {

@@ -140,6 +140,7 @@ type place struct {
 	*owner
 	owned context.Context
 	lose  context.CancelFunc
+	local map[string]*pipes // by service
 }
 
 // cluster is a node whose clients reach the owners of all partitions.
@@ -148,6 +149,7 @@ type cluster struct {
 	verifier *token.Verifier
 	limits   web.Limits
 	trust    *tls.Config
+	inside   bool
 	peers    *peer.Server
 	addr     string // of peers
 	web      *Web
@@ -174,11 +176,12 @@ type setup struct {
 	config        func(*Config)
 	lines         func(*Lines)
 	secure, trust *tls.Config // between nodes
+	inside        bool        // the owners are in the process of the router
 }
 
 func setUp(t testing.TB, as setup) *cluster {
 	t.Helper()
-	c := &cluster{t: t, verifier: newVerifier(t), limits: as.limits, trust: as.trust, places: make([]*place, as.partitions)}
+	c := &cluster{t: t, verifier: newVerifier(t), limits: as.limits, trust: as.trust, inside: as.inside, places: make([]*place, as.partitions)}
 	ln := listen(t)
 	c.addr = ln.Addr().String()
 	var err error
@@ -235,7 +238,12 @@ func (c *cluster) own(partition int) {
 	o := &place{owner: newOwner(c.t, c.verifier, c.limits)}
 	o.owned, o.lose = context.WithCancel(context.Background())
 	c.t.Cleanup(o.lose)
-	o.serve(c.peers.Service("web", partition), c.peers.Service("lines", partition))
+	if c.inside {
+		o.local = map[string]*pipes{"web": newPipes(), "lines": newPipes()}
+		o.serve(o.local["web"], o.local["lines"])
+	} else {
+		o.serve(c.peers.Service("web", partition), c.peers.Service("lines", partition))
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.places[partition] = o
@@ -259,7 +267,7 @@ func (c *cluster) dial(service string) func(context.Context, int, string) (net.C
 			o := c.places[partition]
 			c.mu.Unlock()
 			if o != nil {
-				nc, err := peer.Dial(ctx, c.addr, &peer.Config{Cluster: "c", Node: "n2", ClientTLS: c.trust}, service, partition, client)
+				nc, err := c.reach(ctx, o, service, partition, client)
 				if err == nil {
 					c.mu.Lock()
 					c.dialled++
@@ -274,6 +282,14 @@ func (c *cluster) dial(service string) func(context.Context, int, string) (net.C
 			}
 		}
 	}
+}
+
+// reach connects to an owner.
+func (c *cluster) reach(ctx context.Context, o *place, service string, partition int, client string) (net.Conn, error) {
+	if c.inside {
+		return o.local[service].dial(ctx, client)
+	}
+	return peer.Dial(ctx, c.addr, &peer.Config{Cluster: "c", Node: "n2", ClientTLS: c.trust}, service, partition, client)
 }
 
 func (c *cluster) dials() int {

@@ -232,13 +232,13 @@ func tools() (list [][]string) {
 }
 
 // TestTwins has the same conversations with one server, and through routers to one and to three
-// partitions. Clients see the same.
+// partitions, of other nodes and of this one. Clients see the same.
 func TestTwins(t *testing.T) {
 	fill := tokens(three)
-	for _, partitions := range []int{1, 3} {
-		one, c := direct(t, web.Limits{}), newCluster(t, partitions, web.Limits{}, nil)
+	for name, as := range map[string]setup{"one": {partitions: 1}, "three": {partitions: 3}, "inside": {partitions: 3, inside: true}} {
+		one, c := direct(t, web.Limits{}), setUp(t, as)
 		for i, list := range [][][]string{lists(), heads(), bodies(), tools()} {
-			t.Run(fmt.Sprint(partitions, "/", i), func(t *testing.T) {
+			t.Run(fmt.Sprint(name, "/", i), func(t *testing.T) {
 				for _, conversation := range list {
 					for i := range conversation {
 						conversation[i] = fill.Replace(conversation[i])

@@ -15,6 +15,10 @@ import (
 // legIdle is how long a leg waits for another request: half as long as an owner would.
 const legIdle = 36 * time.Second
 
+// goneWithin is how long an answer may take whose client has ended its sending direction, or is
+// gone, which look the same.
+const goneWithin = 30 * time.Second
+
 // copyBytes is how much of a body is read at a time.
 const copyBytes = 16 << 10
 
@@ -23,6 +27,7 @@ type Web struct {
 	*web.Server
 	router
 	idle    time.Duration // legIdle, unless a test has another
+	gone    time.Duration // goneWithin, unless a test has another
 	buffers sync.Pool     // of *[copyBytes]byte
 
 	mu       sync.Mutex
@@ -41,7 +46,7 @@ type client struct {
 func NewWeb(cfg Config) *Web { return newWeb(cfg, web.Limits{Connections: cfg.MaxConnections}) }
 
 func newWeb(cfg Config, limits web.Limits) *Web {
-	w := &Web{router: newRouter(cfg), idle: legIdle, clients: map[net.Conn]*client{}}
+	w := &Web{router: newRouter(cfg), idle: legIdle, gone: goneWithin, clients: map[net.Conn]*client{}}
 	w.buffers.New = func() any { return new([copyBytes]byte) }
 	w.Server = web.New(web.Config{Forward: w, IDs: w.cfg.IDs, Limits: limits, Logger: w.cfg.Logger})
 	return w

@@ -185,6 +185,20 @@ func TestNoOwner(t *testing.T) {
 	}
 }
 
+// TestPathsWithoutAToken: the owner of partition 0 answers them, whatever token they have.
+func TestPathsWithoutAToken(t *testing.T) {
+	c := newCluster(t, 3, web.Limits{}, func(cfg *Config) { cfg.Hold = time.Millisecond })
+	c.lose(0)
+	p := connect(t, c.at.web)
+	for _, path := range []string{"/health", "/ready", "/metrics", "/nope", "/.well-known/oauth-protected-resource"} {
+		p.write("GET " + path + " HTTP/1.1\nHost: x\nAuthorization: Bearer " + bearerOf("lead", three[1], "coordinator") + "\n\n")
+		if a, _ := p.answer("GET"); !strings.HasPrefix(a, "HTTP/1.1 503") {
+			t.Errorf("%s: %s", path, a)
+		}
+	}
+	p.served(1)
+}
+
 // TestClientGone: the owner sees the end of a request that breaks off.
 func TestClientGone(t *testing.T) {
 	c := newCluster(t, 3, web.Limits{}, nil)
@@ -217,6 +231,42 @@ func TestClientGone(t *testing.T) {
 	_ = p.Conn.(*net.TCPConn).CloseWrite()
 	if a, closes := p.answer("POST"); !strings.Contains(a, "the body cannot be read to its end") || !closes {
 		t.Error(a)
+	}
+}
+
+// TestSilentOwner: a client that is gone does not wait without end for an owner that is silent.
+func TestSilentOwner(t *testing.T) {
+	ln, ended := listen(t), make(chan error)
+	go func() {
+		nc, err := ln.Accept()
+		if err == nil {
+			_, err = io.Copy(io.Discard, nc)
+			_ = nc.Close()
+		}
+		ended <- err
+	}()
+	w := newWeb(Config{Partitions: 1, IDs: fixedID, Dial: func(context.Context, int, string) (net.Conn, context.Context, error) {
+		nc, err := net.Dial("tcp4", ln.Addr().String())
+		return nc, context.Background(), err
+	}}, web.Limits{})
+	w.gone = time.Millisecond
+	clients, served := listen(t), make(chan error)
+	go func() { served <- w.Serve(clients) }()
+	p := connect(t, clients.Addr().String())
+	p.write("GET /health HTTP/1.1\nHost: x\n\n")
+	_ = p.Conn.(*net.TCPConn).CloseWrite()
+	if rest := p.rest(); rest != "" {
+		t.Errorf("%q", rest)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	_ = ln.Close()
+	if err := w.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }
 

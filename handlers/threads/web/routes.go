@@ -104,7 +104,7 @@ func (r *route) meterRow() int {
 
 // routeOf returns the route of a raw path. The comparison is exact.
 func (s *Server) routeOf(path string) *route {
-	if r := s.routes[path]; r != nil {
+	if r := s.routes[path]; r != nil && s.cfg.Forward == nil {
 		return r
 	}
 	dialect := method.Spec
