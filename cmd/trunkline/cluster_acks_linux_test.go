@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/cluster/placement"
 	"trunkline/engine/journal/replicated/natstest"
 	"trunkline/fuzz/rounds"
 )
@@ -136,7 +137,7 @@ func TestClusterLostAcks(t *testing.T) {
 	r.ready(r.nodes...)
 	r.nodes[0].surelyOrder("rebalance")
 	r.spread(partitions, map[string]int{"n1": 1, "n2": 1})
-	h := newCounterHistory(r, slices.Concat(pidsOf(t, partitions, 2)...)...)
+	h := newCounterHistory(r, slices.Concat(keysOf(t, placement.Process, partitions, 2)...)...)
 	load := h.load(2)
 	defer load.end()
 	o := &replies{replies: make(map[string]map[string]int)}

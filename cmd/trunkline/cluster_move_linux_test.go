@@ -39,11 +39,17 @@ func takesOrders(t *testing.T) string {
 // order gives an order to the cluster through a node, and returns its exit code and what it talks.
 func (n *clusterNode) order(args ...string) (code int, talk string) {
 	n.rig.t.Helper()
+	return n.operate(append([]string{"cluster"}, args...)...)
+}
+
+// operate runs a command of an operator on a node.
+func (n *clusterNode) operate(args ...string) (code int, talk string) {
+	n.rig.t.Helper()
 	file := filepath.Join(n.rig.t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(orderToken), 0o600); err != nil {
 		n.rig.t.Fatal(err)
 	}
-	cmd := program(append([]string{"cluster"}, append(args, "--admin", n.admin, "--token-file", file)...)...)
+	cmd := program(append(args, "--admin", n.admin, "--token-file", file)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()

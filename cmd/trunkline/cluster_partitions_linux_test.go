@@ -16,22 +16,22 @@ import (
 	"trunkline/handlers/ops"
 )
 
-// pidsOf returns pids of each partition, several of each.
-func pidsOf(t *testing.T, partitions, each int) (pids [][]string) {
+// keysOf returns keys of a kind of each partition, several of each.
+func keysOf(t *testing.T, kind placement.Kind, partitions, each int) (all [][]string) {
 	t.Helper()
 	keys, err := placement.NewKeyspace(partitions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pids = make([][]string, partitions)
+	all = make([][]string, partitions)
 	for i, found := 0, 0; found < partitions*each; i++ {
-		pid := fmt.Sprint("p", i)
-		if p := keys.Partition(placement.Process, pid); len(pids[p]) < each {
-			pids[p] = append(pids[p], pid)
+		key := fmt.Sprint("p", i)
+		if p := keys.Partition(kind, key); len(all[p]) < each {
+			all[p] = append(all[p], key)
 			found++
 		}
 	}
-	return pids
+	return all
 }
 
 // spread waits until each node owns as many partitions as it is to.
@@ -168,7 +168,7 @@ func TestClusterPartitions(t *testing.T) {
 	t.Logf("at first: %v", r.owners(partitions, r.nodes...)) // by rank, if no node is late
 	r.nodes[0].surelyOrder("rebalance")
 	r.spread(partitions, even)
-	pids := pidsOf(t, partitions, 2)
+	pids := keysOf(t, placement.Process, partitions, 2)
 	h := newCounterHistory(r, pids[0][0], pids[1][0], pids[2][0])
 	load := h.load(2)
 	defer load.end()

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,15 +19,18 @@ import (
 	"trunkline/handlers/threads/token"
 )
 
-// threadRig is a cluster that serves agent threads, with a token for them. It writes snapshots
-// often, so that the journal forgets what is in them.
+// threadRig is a cluster that serves agent threads, with a token for a workspace. It writes
+// snapshots often, so that the journal forgets what is in them.
 type threadRig struct {
 	*clusterRig
-	bearer string
-	web    http.Client
+	key       string // the file by which all nodes verify tokens
+	private   []byte // signs them
+	workspace string
+	bearer    string
+	web       http.Client
 }
 
-func newThreadRig(t *testing.T) *threadRig {
+func newThreadRig(t *testing.T, settings ...string) *threadRig {
 	t.Helper()
 	private, public, err := token.NewKey()
 	if err != nil {
@@ -39,20 +40,28 @@ func newThreadRig(t *testing.T) *threadRig {
 	if err := os.WriteFile(key, public, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	now := float64(time.Now().Unix())
-	bearer, err := token.Sign(private, &token.Claims{Agent: "lead", Workspace: "wk", Session: "s", ID: "j", Role: token.Coordinator, Issued: now, Expires: now + 3600}, "i", token.DefaultAudience)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, value := range map[string]string{
 		"THREADS_PUBLIC_KEY_FILE": key, "THREADS_ISSUER": "i", "THREADS_LISTEN_ADDR": "127.0.0.1:0", "THREADS_LINES_ADDR": "127.0.0.1:0",
 		"THREADS_SUPERVISOR_MODE": "off", "STORE_SNAPSHOT_INTERVAL_SECS": "4",
 	} {
 		t.Setenv("TRUNKLINE_"+name, value)
 	}
-	r := &threadRig{clusterRig: newClusterRig(t), bearer: bearer, web: http.Client{Timeout: answerPatience}}
+	r := &threadRig{clusterRig: newOrderedRig(t, settings...), key: key, private: private, web: http.Client{Timeout: answerPatience}}
 	t.Cleanup(r.web.CloseIdleConnections)
-	return r
+	return r.as("wk")
+}
+
+// as returns the rig with a token for another workspace.
+func (r *threadRig) as(workspace string) *threadRig {
+	r.t.Helper()
+	now := float64(time.Now().Unix())
+	bearer, err := token.Sign(r.private, &token.Claims{Agent: "lead", Workspace: workspace, Session: "s", ID: "j", Role: token.Coordinator, Issued: now, Expires: now + 3600}, "i", token.DefaultAudience)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	other := *r
+	other.workspace, other.bearer = workspace, bearer
+	return &other
 }
 
 // addr returns where a node serves a surface: its newest process.
@@ -131,7 +140,7 @@ func newThreadBook(r *threadRig, count int) *threadBook {
 		var made struct {
 			ID string `json:"thread_id"`
 		}
-		r.surely(r.nodes[i%len(r.nodes)], "/v1/create_thread", fmt.Sprintf(`{"workspace_id":"wk","title":"t","type":"workflow","participants":["a"],"idempotency_key":"t%d"}`, i), &made)
+		r.surely(r.nodes[i%len(r.nodes)], "/v1/create_thread", fmt.Sprintf(`{"workspace_id":%q,"title":"t","type":"workflow","participants":["a"],"idempotency_key":"t%d"}`, r.workspace, i), &made)
 		b.threads = append(b.threads, made.ID)
 	}
 	return b
@@ -349,48 +358,6 @@ func TestClusterThreadSurfaces(t *testing.T) {
 	book := newThreadBook(r, 1)
 	r.until("a post", func() bool { return book.post(r.nodes[0], 0, "hello") == nil })
 	for _, n := range r.nodes {
-		r.until("lines at node "+n.id, func() bool {
-			c, err := net.Dial("tcp", n.addr("threads lines"))
-			if err != nil {
-				return false
-			}
-			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(answerPatience))
-			in := bufio.NewReader(c)
-			line := ""
-			for _, request := range []string{
-				fmt.Sprintf(`{"id":1,"method":"auth","params":{"protocol":"threads/1","token":%q}}`, r.bearer),
-				fmt.Sprintf(`{"id":2,"method":"read_messages","params":{"thread_id":%q}}`, book.threads[0]),
-			} {
-				if _, err := io.WriteString(c, request+"\n"); err != nil {
-					return false
-				}
-				if line, err = in.ReadString('\n'); err != nil {
-					return false
-				}
-			}
-			return strings.Contains(line, `"body":"hello"`)
-		})
-		r.until("MCP at node "+n.id, func() bool {
-			var got struct {
-				Result json.RawMessage `json:"result"`
-			}
-			err := r.ask(n, "/mcp", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_messages","arguments":{"thread_id":%q}}}`, book.threads[0]), &got)
-			return err == nil && strings.Contains(string(got.Result), "hello")
-		})
-		r.until("the audit log at node "+n.id, func() bool {
-			req, err := http.NewRequest(http.MethodGet, "http://"+n.addr("threads http")+"/v1/audit", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("Authorization", "Bearer "+r.bearer)
-			resp, err := r.web.Do(req)
-			if err != nil {
-				return false
-			}
-			defer resp.Body.Close()
-			text, err := io.ReadAll(resp.Body)
-			return err == nil && strings.Contains(string(text), "mcp.create_thread")
-		})
+		r.lookAtSurfaces(n, book.threads[0], "hello")
 	}
 }

@@ -5,6 +5,7 @@
 //	Server      the listener of a node for others: a net.Listener for each service of a partition
 //	Dial        a connection to a service of another node
 //	Forwarder   accepts clients, and joins each to a connection that Dial made
+//	Join        copies between the two
 //
 // # Handshake
 //

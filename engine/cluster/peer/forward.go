@@ -148,7 +148,7 @@ func (f *Forwarder) Close() {
 	f.wg.Wait()
 }
 
-// join copies between a client and the owner until both directions have ended.
+// join serves a client until its connection has ended.
 func (f *Forwarder) join(client net.Conn, service string) {
 	defer client.Close()
 	if f.cfg.Allow(client) != nil {
@@ -160,13 +160,20 @@ func (f *Forwarder) join(client net.Conn, service string) {
 	if err != nil {
 		return
 	}
-	defer owner.Close()
+	Join(client, owner, f.ctx, owns)
+}
+
+// Join copies between a client and the owner of what it asks for, until both directions have ended
+// or one of ends has, and closes both.
+func Join(client, owner net.Conn, ends ...context.Context) {
 	end := func() {
-		_ = client.Close()
 		_ = owner.Close()
+		_ = client.Close() // which may wait for the client
 	}
-	defer context.AfterFunc(f.ctx, end)()
-	defer context.AfterFunc(owns, end)()
+	defer end()
+	for _, ctx := range ends {
+		defer context.AfterFunc(ctx, end)()
+	}
 	var back sync.WaitGroup
 	back.Go(func() { pass(client, owner) })
 	pass(owner, client)

@@ -124,6 +124,28 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
+// TestSetMaxConnections: a higher limit counts at once.
+func TestSetMaxConnections(t *testing.T) {
+	cfg := config("n1")
+	cfg.MaxConnections = 1
+	s, addr := start(t, cfg)
+	ln := s.Service("kernel", 0)
+	defer ln.Close()
+	good := config("n2")
+	for most := 1; most <= 2; most++ {
+		s.SetMaxConnections(most)
+		c, err := Dial(t.Context(), addr, &good, "kernel", 0, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, err = Dial(t.Context(), addr, &good, "kernel", 0, "x")
+		if r := Refusal(0); !errors.As(err, &r) || r != Full {
+			t.Errorf("beyond %d connections: %v", most, err)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	one := config("n1")
 	one.MaxConnections = 1

@@ -206,6 +206,13 @@ func (s *Server) released() {
 	s.open--
 }
 
+// SetMaxConnections changes Config.MaxConnections. Connections above a lower limit stay open.
+func (s *Server) SetMaxConnections(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cfg.MaxConnections = n
+}
+
 // Open returns how many connections of other nodes are open.
 func (s *Server) Open() int {
 	s.mu.Lock()

@@ -40,6 +40,13 @@ type entry struct {
 	lingers atomic.Bool
 }
 
+// Enter lists a connection that has no Listener of this package, and came to addr, until its Close.
+func (b *Book) Enter(nc net.Conn, addr string) *Conn {
+	c := &Conn{Conn: nc}
+	b.enter(c, addr)
+	return c
+}
+
 func (b *Book) enter(c *Conn, addr string) {
 	c.book, c.addr, c.opened = b, addr, link.Mono()
 	c.heard.Store(c.opened)

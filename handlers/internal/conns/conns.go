@@ -12,7 +12,7 @@ import (
 // Conn is a connection that gives its slot back when it is closed, once.
 type Conn struct {
 	net.Conn
-	from  *Listener
+	from  *Listener // nil: it has no slot
 	once  sync.Once
 	entry // what a book shows of it
 }
@@ -21,7 +21,9 @@ type Conn struct {
 func (c *Conn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
-		c.from.give()
+		if c.from != nil {
+			c.from.give()
+		}
 		c.leave(c)
 	})
 	return err

@@ -132,6 +132,49 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// TestMaxConnections: clients are taken up to the limit, also after it was changed; those above a
+// lower one stay.
+func TestMaxConnections(t *testing.T) {
+	r, err := route.New(route.Config{Partitions: 2, MaxConnections: 1, Refuse: func(dst []byte) []byte { return append(dst, "full"...) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln := listen(t)
+	served := make(chan error, 1)
+	go func() { served <- r.Serve(ln) }()
+	var open int64
+	f := func(taken bool) {
+		t.Helper()
+		nc, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = nc.Close() })
+		if !taken {
+			if got, _ := io.ReadAll(nc); string(got) != "full" {
+				t.Errorf("one too many gets %q", got)
+			}
+		} else {
+			open++
+		}
+		for end := time.Now().Add(time.Minute); r.Stats().Clients != open; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%d clients, want %d", r.Stats().Clients, open)
+			}
+		}
+	}
+	f(true)
+	f(false)
+	r.SetMaxConnections(2)
+	f(true)
+	f(false)
+	r.SetMaxConnections(1)
+	f(false)
+	if err := errors.Join(r.Shutdown(t.Context()), <-served); err != nil {
+		t.Error(err)
+	}
+}
+
 // legs are the connections of a router to servers, which a test can break.
 type legs struct {
 	mu    sync.Mutex

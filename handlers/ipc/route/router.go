@@ -119,6 +119,12 @@ func New(cfg Config) (*Router, error) {
 // ln and returns nil then.
 func (r *Router) Serve(ln net.Listener) error { return r.clients.ServeListener(ln) }
 
+// SetMaxConnections changes Config.MaxConnections. Clients above a lower limit stay connected.
+func (r *Router) SetMaxConnections(n int) {
+	r.clients.Gate.SetMax(n)
+	r.legs.Gate.SetMax(n * r.cfg.Partitions)
+}
+
 // Shutdown drains the clients (kernel-ipc §2.7) for at most Config.ShutdownGrace, or until ctx
 // ends, then closes what is left.
 func (r *Router) Shutdown(ctx context.Context) error {

@@ -132,6 +132,30 @@ func (r *request) parse(line []byte, strict *jsonx.Strict) (f *method.Fault, dec
 	return nil, true
 }
 
+var (
+	authNames = jsonx.NewNames("protocol", "token")
+	protocol  = "threads/1"
+)
+
+// bearer returns the token of an auth line; ok is false where its params are not valid.
+func (r *request) bearer() (token string, ok bool) {
+	var members [2]jsonx.Member
+	if result, _ := authNames.Scan(r.params(), maxDepth, members[:]); result != jsonx.ScanOK || members[0].Kind != jsonx.String ||
+		string(meaning(&members[0])) != protocol || members[1].Kind != jsonx.String {
+		return "", false
+	}
+	return string(meaning(&members[1])), true
+}
+
+// Bearer returns the token of a line that is an auth line, of any other one an empty text.
+func Bearer(line []byte) (token string) {
+	var r request
+	if f, _ := r.parse(line, new(jsonx.Strict)); f == nil && string(meaning(&r.members[atMethod])) == "auth" {
+		token, _ = r.bearer()
+	}
+	return token
+}
+
 // validID returns the text of an id, without its quotes, nil if it is not valid.
 func validID(id *jsonx.Member) []byte {
 	switch id.Kind {

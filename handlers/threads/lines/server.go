@@ -20,15 +20,20 @@ const (
 	maxUndecoded  = 16 // in a row
 	unsentBytes   = 8 << 20
 	aheadBytes    = 1 << 20
-	authWithin    = 10 * time.Second
 	idleAfter     = 300 * time.Second
 	sendWithin    = 30 * time.Second
-	// guestLine bounds a line before a token was shown: an auth line of the longest token.
-	guestLine = 16 << 10
 	// unfinished bounds the unfinished lines of all connections together.
 	unfinished = 256 << 20
 	// maxAway is how many calls may run off the loops at a time; further ones wait.
 	maxAway = 256
+)
+
+// Limits of a connection before a token was shown, which hold wherever its auth line is read.
+const (
+	// MaxGuestLine bounds the line: an auth line of the longest token.
+	MaxGuestLine = 16 << 10
+	// AuthWithin is how long it may take.
+	AuthWithin = 10 * time.Second
 )
 
 // Verifier verifies tokens.
@@ -87,7 +92,7 @@ func (s *Server) Counts() *Counts { return &s.counts }
 // Limits are those of the connections.
 func (s *Server) Limits() link.Limits {
 	return link.Limits{
-		IdleAfter: int64(idleAfter), FrameWithin: int64(idleAfter), SendWithin: int64(sendWithin), DrainWithin: int64(authWithin),
+		IdleAfter: int64(idleAfter), FrameWithin: int64(idleAfter), SendWithin: int64(sendWithin), DrainWithin: int64(AuthWithin),
 		UnsentBytes: unsentBytes, AheadBytes: aheadBytes, AheadFrames: maxUnanswered,
 		FramesIn:   func(b []byte) int { return bytes.Count(b, lineEnd) },
 		ChunkBytes: link.DefaultChunkBytes, FrameBytes: maxLine + len("\r\n"),
@@ -101,13 +106,18 @@ var lineEnd = []byte("\n")
 
 // AppendRefusal appends what a connection gets that is one too many.
 func (s *Server) AppendRefusal(dst []byte) []byte {
-	return appendFault(dst, nil, &method.Fault{Condition: method.Unavailable, Message: "too many connections"}, s.cfg.NewRequestID(nil))
+	return AppendUnavailable(dst, "too many connections", s.cfg.NewRequestID(nil))
+}
+
+// AppendUnavailable appends the answer to a connection that is not served now.
+func AppendUnavailable(dst []byte, message string, requestID []byte) []byte {
+	return appendFault(dst, nil, &method.Fault{Condition: method.Unavailable, Message: message}, requestID)
 }
 
 // Open makes the session of a new connection; it is a link.Opener.
 func (s *Server) Open(p *link.Port) link.Session {
 	s.counts.Sessions.Add(1)
-	return &session{srv: s, port: p, until: link.Mono() + int64(authWithin)}
+	return &session{srv: s, port: p, until: link.Mono() + int64(AuthWithin)}
 }
 
 // run calls f on a goroutine of its own, and done after it; a panic in f is logged.

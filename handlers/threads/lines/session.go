@@ -166,7 +166,7 @@ func (s *session) feed(in, out []byte, now link.Instant) (used int, _ []byte, v 
 
 func (s *session) maxLine() int {
 	if s.known == nil {
-		return guestLine
+		return MaxGuestLine
 	}
 	return maxLine
 }
@@ -302,24 +302,18 @@ func (s *session) authorized(now link.Instant) bool {
 		}
 		s.void = reason("expired")
 	}
-	s.claims, s.until = nil, now.Mono+int64(authWithin)
+	s.claims, s.until = nil, now.Mono+int64(AuthWithin)
 	return false
 }
 
 // authOperation is what the audit calls a refusal of a token.
 const authOperation = "auth"
 
-var (
-	authNames = jsonx.NewNames("protocol", "token")
-	protocol  = "threads/1"
-)
-
 // auth takes an auth line. The token is verified off the loop: a key set may have to be fetched.
 // The line is read again then, so that the connection can be closed behind its reply.
 func (s *session) auth(out, line []byte) []byte {
-	var members [2]jsonx.Member
-	if r, _ := authNames.Scan(s.req.params(), maxDepth, members[:]); r != jsonx.ScanOK || members[0].Kind != jsonx.String ||
-		string(meaning(&members[0])) != protocol || members[1].Kind != jsonx.String {
+	bearer, ok := s.req.bearer()
+	if !ok {
 		s.closing = s.known == nil
 		return s.refuse(out, &method.Fault{Condition: method.Invalid, Message: `auth needs params with protocol "` + protocol + `" and token`})
 	}
@@ -328,7 +322,7 @@ func (s *session) auth(out, line []byte) []byte {
 		return s.authed(out, v)
 	}
 	s.again = true
-	s.send(&away{line: append([]byte(nil), line...), bearer: string(meaning(&members[1]))})
+	s.send(&away{line: append([]byte(nil), line...), bearer: bearer})
 	return out
 }
 

@@ -285,7 +285,7 @@ func TestFirstLine(t *testing.T) {
 	if got := r.disp.audited(); got != "auth UNAUTHORIZED,auth UNAUTHORIZED,auth UNAUTHORIZED,auth UNAUTHORIZED,auth OUT_OF_SCOPE_WORKSPACE,auth OUT_OF_SCOPE_WORKSPACE" {
 		t.Errorf("refusals %s", got)
 	}
-	f(strings.Repeat("x", guestLine+1)+"\n", `{"id":null,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
+	f(strings.Repeat("x", MaxGuestLine+1)+"\n", `{"id":null,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
 }
 
 // TestFailedTokens has the limit of failed authentications and one more.
@@ -473,7 +473,7 @@ func TestAuthWithin(t *testing.T) {
 	r := newRig(t)
 	s := r.srv.Open(link.NewPort(1, "x"))
 	now := link.Mono()
-	if until := s.Load().Until; until < now || until > now+int64(authWithin) {
+	if until := s.Load().Until; until < now || until > now+int64(AuthWithin) {
 		t.Errorf("ends at %d, now is %d", until, now)
 	}
 	s.Closed()

@@ -140,13 +140,8 @@ func accepts(fields []string) bool {
 // isLocal reports that a request to an address on loopback names this machine, so that it is not of
 // a page whose name was bound anew.
 func isLocal(r *http.Request) bool {
-	switch a := r.Context().Value(http.LocalAddrContextKey).(type) {
-	case nil, *net.UnixAddr:
-		return true
-	case *net.TCPAddr:
-		return !a.IP.IsLoopback() || namesLoopback(r.Host)
-	}
-	return false
+	a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return !ok || !a.IP.IsLoopback() || namesLoopback(r.Host)
 }
 
 // namesLoopback reports whether a Host is this machine, with a port or without.

@@ -31,7 +31,7 @@ func newFakeJobs(t interface{ Errorf(string, ...any) }) *fakeJobs {
 }
 
 func (f *fakeJobs) config(parallel int) Config {
-	return Config{Jobs: f, Deliver: f.deliver, Run: f.run, Acked: f.isAcked, Interval: 5 * time.Second, Parallel: parallel, Quiet: quiet}
+	return Config{Jobs: f, Deliver: f.deliver, Run: f.run, Acked: f.isAcked, Interval: 5 * time.Second, Machine: NewMachine(parallel, quiet)}
 }
 
 // enter checks that only one method of Jobs runs at a time.
@@ -189,7 +189,7 @@ func (m *model) check(t *rapid.T) {
 	}
 	for _, r := range runtimes {
 		at, busy := m.busy[r]
-		if want := busy && time.Since(at) < quiet; m.sup.HumanTyping(r) != want {
+		if want := busy && time.Since(at) < quiet; m.sup.cfg.Machine.HumanTyping(r) != want {
 			t.Fatalf("a person at %s: %v, want %v", r, !want, want)
 		}
 	}

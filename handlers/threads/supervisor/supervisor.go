@@ -38,8 +38,8 @@ type Jobs interface {
 	Tick(now time.Time)
 }
 
-// Config configures a Supervisor. All but Acked must be set, or Jobs and Interval where Parallel is
-// 0.
+// Config configures a Supervisor. All but Acked must be set, or Jobs, Interval and Machine where
+// that has no room.
 type Config struct {
 	Jobs Jobs
 	// Deliver is as Tmux.Deliver, Run as Runner.Run.
@@ -49,8 +49,8 @@ type Config struct {
 	// at every interval for each command that runs.
 	Acked    func(triggerID string) bool
 	Interval time.Duration // between ticks
-	Parallel int           // attempts at a time; 0: none is claimed
-	Quiet    time.Duration // how long a person who was seen at a runtime is expected there
+	// Machine bounds the attempts of this Supervisor and of all others that have it.
+	Machine *Machine
 }
 
 // Supervisor executes the attempts of jobs.
@@ -62,13 +62,11 @@ type Supervisor struct {
 	ctx     context.Context
 	cancel  context.CancelFunc // interrupts the attempts
 	stop    sync.Once
-	busy    busy
 
 	// The following belongs to the loop.
 	results  chan result
 	attempts int
 	runs     map[string]chan struct{} // the commands that run, until they are acknowledged
-	running  int                      // commands among attempts
 }
 
 type result struct {
@@ -79,7 +77,6 @@ type result struct {
 // Start returns a Supervisor that works. Close must follow.
 func Start(cfg Config) *Supervisor {
 	s := &Supervisor{cfg: cfg, wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
-		busy:    busy{quiet: cfg.Quiet, most: maxBusy, seen: map[string]time.Time{}},
 		results: make(chan result), runs: map[string]chan struct{}{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	go s.loop()
@@ -93,10 +90,6 @@ func (s *Supervisor) Wake() {
 	default: // it will claim anyway
 	}
 }
-
-// HumanTyping reports whether a person is expected at a runtime: a delivery found one there less
-// than the quiet window ago.
-func (s *Supervisor) HumanTyping(runtime string) bool { return s.busy.is(runtime, time.Now()) }
 
 // Close claims no more, and waits for the attempts under way. When ctx ends it interrupts them.
 // It may be called again.
@@ -113,6 +106,7 @@ func (s *Supervisor) Close(ctx context.Context) {
 // loop owns the state of the Supervisor and is the only caller of Jobs.
 func (s *Supervisor) loop() {
 	defer close(s.done)
+	defer s.cfg.Machine.leave(s)
 	ticker := time.NewTicker(s.cfg.Interval)
 	defer ticker.Stop()
 	s.cfg.Jobs.Tick(time.Now())
@@ -152,17 +146,25 @@ func (s *Supervisor) tick(now time.Time, open bool) {
 	}
 }
 
-// claim begins as many attempts as there is room for. One place is kept for a delivery: commands
-// run for minutes, and must not hold up what takes a moment.
+// claim begins as many attempts as there is room for.
 func (s *Supervisor) claim() {
-	room := s.cfg.Parallel - s.attempts
-	if room <= 0 {
+	room, runs := s.cfg.Machine.take(s)
+	if room == 0 {
 		return
 	}
-	runs := max(0, min(room, max(1, s.cfg.Parallel-1)-s.running))
 	for _, job := range s.cfg.Jobs.Claim(s.ctx, room, runs) {
+		room, runs = room-1, runs-job.commands()
 		s.begin(job)
 	}
+	s.cfg.Machine.settle(s, room, runs)
+}
+
+// commands is 1 for an attempt that runs a command.
+func (j *Job) commands() int {
+	if j.Kind == Deliver {
+		return 0
+	}
+	return 1
 }
 
 func (s *Supervisor) begin(job Job) {
@@ -173,7 +175,6 @@ func (s *Supervisor) begin(job Job) {
 		}()
 		return
 	}
-	s.running++
 	acked := make(chan struct{})
 	s.runs[job.TriggerID] = acked
 	go func() { s.results <- result{job, s.cfg.Run(s.ctx, Command{job.TriggerID, job.Argv}, acked)} }()
@@ -181,14 +182,15 @@ func (s *Supervisor) begin(job Job) {
 
 func (s *Supervisor) finish(r result) {
 	s.attempts--
+	m := s.cfg.Machine
+	m.finish(s, r.job.commands())
 	switch {
 	case r.job.Kind != Deliver:
-		s.running--
 		delete(s.runs, r.job.TriggerID)
 	case r.o.Code == OperatorBusy:
-		s.busy.note(r.job.Runtime, time.Now())
+		m.busy.note(r.job.Runtime, time.Now())
 	case r.o.Code == Success:
-		s.busy.forget(r.job.Runtime)
+		m.busy.forget(r.job.Runtime)
 	}
 	if r.o.Code != Interrupted {
 		s.cfg.Jobs.Finished(r.job, r.o)

@@ -137,7 +137,7 @@ func TestWholeSupervisor(t *testing.T) {
 	f.enqueue(Job{TriggerID: "trg_5", Runtime: "agents_core:reviewer.0", Envelope: []byte("x")})
 	s.Wake()
 	eventually(t, "a person is seen", ended(4))
-	if !s.HumanTyping("agents_core:reviewer.0") {
+	if !cfg.Machine.HumanTyping("agents_core:reviewer.0") {
 		t.Error("it is not remembered")
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"encoding/base64"
 	"math"
 	"strings"
 	"unicode"
@@ -114,6 +115,32 @@ func (c *Config) claimsOf(payload []byte, now float64) (*Claims, error) {
 		return nil, refuse("bad_claim:role")
 	}
 	return out, nil
+}
+
+// strict reads the parts of a token as the verification does.
+var strict = base64.RawURLEncoding.Strict()
+
+// Workspace returns the workspace of a token that nothing has verified: it may be forged. It is
+// empty where none can be read, and then the token is none that is accepted.
+func Workspace(token string) string {
+	_, rest, _ := strings.Cut(token, ".")
+	part, _, _ := strings.Cut(rest, ".")
+	if len(token) > maxTokenBytes {
+		return ""
+	}
+	payload, err := strict.DecodeString(part)
+	var m [claimCount]jsonx.Member
+	if err != nil {
+		return ""
+	}
+	if r, _ := claimNames.Scan(payload, maxClaimDepth, m[:]); r != jsonx.ScanOK {
+		return ""
+	}
+	workspace, ok := text(&m[claimWorkspace])
+	if !ok || !identifies(workspace) {
+		return ""
+	}
+	return workspace
 }
 
 // audienceIn reports whether the claim is the audience or a list that contains it.

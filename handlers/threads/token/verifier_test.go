@@ -616,6 +616,38 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
+// FuzzWorkspace: the workspace of a token that is accepted is known without its verification.
+func FuzzWorkspace(f *testing.F) {
+	v := open(f, Config{})
+	whole := with()
+	for _, payload := range []string{whole, strings.Replace(whole, "workspace_id", `work\u0073pace_id`, 1), "{}", "", `{"workspace_id":"a","workspace_id":"b"}`,
+		strings.Replace(whole, `"workspace_id":"`, `"workspace_id":"\ud83d\ude00 \u00e9`, 1), strings.Replace(whole, `"workspace_id":"`, `"workspace_id":"\ud83d`, 1)} {
+		f.Add(payload)
+	}
+	f.Fuzz(func(t *testing.T, payload string) {
+		token := hs(t, header, payload)
+		if c, err := v.Verify(token); err == nil && Workspace(token) != c.Workspace {
+			t.Fatalf("%q of %q, whose claims have %q", Workspace(token), payload, c.Workspace)
+		}
+	})
+}
+
+// TestWorkspace has tokens without a workspace, and one that is forged.
+func TestWorkspace(t *testing.T) {
+	good := hs(t, header, with())
+	for token, want := range map[string]string{
+		good: "w", good[:len(good)-3] + "AAA": "w", "a." + enc(`{"workspace_id":"w"}`): "w", "": "", "a": "", "a.b": "", "..": "", "a." + enc(`{"workspace_id":1}`) + ".c": "",
+		"a." + enc(`{"workspace_id":" "}`) + ".c": "", "a." + enc(`{"workspace_id":"`+strings.Repeat("w", maxClaimBytes)+`"}`) + ".c": strings.Repeat("w", maxClaimBytes),
+		"a." + enc(`{"workspace_id":"`+strings.Repeat("w", maxClaimBytes+1)+`"}`) + ".c":                                "",
+		"." + enc(`{"workspace_id":"w"}`) + "." + strings.Repeat("s", maxTokenBytes-2-len(enc(`{"workspace_id":"w"}`))): "w",
+		"." + enc(`{"workspace_id":"w"}`) + "." + strings.Repeat("s", maxTokenBytes-1-len(enc(`{"workspace_id":"w"}`))): "",
+	} {
+		if got := Workspace(token); got != want {
+			t.Errorf("%.60q: %q, want %q", token, got, want)
+		}
+	}
+}
+
 func BenchmarkVerify(b *testing.B) {
 	v := open(b, Config{})
 	token := hs(b, header, with())

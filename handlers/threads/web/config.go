@@ -2,6 +2,7 @@ package web
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -61,8 +62,21 @@ func (l Limits) withDefaults() Limits {
 // Extension answers a GET route with a JSON object, which it appends to dst. c is lent.
 type Extension func(c *method.Caller, query url.Values, dst []byte) ([]byte, *method.Fault)
 
+// Forwarder answers requests in place of a Server: it brings them to others.
+type Forwarder interface {
+	// Forward answers a request, as a handler of net/http does. bearer is its token, which nothing
+	// has verified; it is empty where there is none, and for a path that needs none. A fault that
+	// is returned is the answer, before which there must be none. It may panic with
+	// http.ErrAbortHandler, which ends the connection.
+	Forward(w http.ResponseWriter, r *http.Request, bearer string) *method.Fault
+	// Closed is called with what conns.Of returns when a connection is closed and has no request.
+	Closed(nc net.Conn)
+}
+
 // Config is what a Server works with.
 type Config struct {
+	// Name begins the names of connections. Empty: threads-http.
+	Name string
 	// Rows are the methods that are served.
 	Rows []method.Row
 	// Dispatcher runs them. Every answer with 401 or 403 goes to its Refused, those of its Call
@@ -88,7 +102,10 @@ type Config struct {
 	ResourceMetadata string
 	// Audit and Jobs answer /v1/audit and /v1/trigger_jobs. Where they are nil, there is nothing.
 	Audit, Jobs Extension
-	Limits      Limits
+	// Forward answers all requests but those whose header is over its limit; nil: the server does.
+	// Of the members above it needs IDs alone.
+	Forward Forwarder
+	Limits  Limits
 	// Meter gets the latencies; nil: they are not kept.
 	Meter *obs.Meter
 	// Now is the clock of answers and of the limit of failed authentications; nil: time.Now.

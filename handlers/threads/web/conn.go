@@ -2,6 +2,7 @@ package web
 
 import (
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,20 @@ func (c *conn) Close() error {
 		c.Linger()
 	}
 	return c.Conn.Close()
+}
+
+// LocalAddr returns the address that the client connected to. Of a client that another node has
+// forwarded only its own address is known: it is on loopback if both are.
+func (c *conn) LocalAddr() net.Addr {
+	remote := c.RemoteAddr()
+	switch remote.(type) {
+	case nil, *net.TCPAddr, *net.UnixAddr:
+		return c.Conn.LocalAddr()
+	}
+	if at, err := netip.ParseAddrPort(remote.String()); err == nil && at.Addr().Unmap().IsLoopback() {
+		return net.TCPAddrFromAddrPort(at)
+	}
+	return remote
 }
 
 // listener hands its connections to net/http inside a conn.

@@ -92,7 +92,7 @@ func (x *exchange) run() {
 		x.reply(http.StatusRequestHeaderFieldsTooLarge, textType, []byte("431 Request Header Fields Too Large"))
 		return
 	}
-	if strings.HasPrefix(x.path, tokenPrefix) {
+	if x.s.cfg.Forward == nil && strings.HasPrefix(x.path, tokenPrefix) {
 		if f := x.authenticate(); f != nil {
 			x.refuse(f)
 			return
@@ -264,9 +264,12 @@ func (x *exchange) recoverPanic() {
 	x.refuse(&method.Fault{Condition: method.Defect, Message: "the request could not be served"})
 }
 
-// account counts the answer and logs it. Refusals for a time, of which there may be many, are
-// logged as little as successes.
+// account counts the answer and logs it, unless another server does. Refusals for a time, of which
+// there may be many, are logged as little as successes.
 func (x *exchange) account() {
+	if x.s.cfg.Forward != nil {
+		return
+	}
 	took := time.Duration(link.Mono() - x.began)
 	x.s.metrics.count(x.route.label, x.r.Method, x.status, took)
 	if x.route.operation != mcpOperation { // the handler of MCP knows which methods are called

@@ -10,10 +10,11 @@ import (
 	"trunkline/handlers/threads/method"
 )
 
-// Path prefixes. All below the first one needs a token.
+// Paths, and the prefixes of paths. All below the first one needs a token, and so does mcpPath.
 const (
 	tokenPrefix  = "/v1/"
 	legacyPrefix = "/v1/mcp/"
+	mcpPath      = "/mcp"
 )
 
 // route is one path.
@@ -42,6 +43,12 @@ var (
 var nowhere = [...]route{
 	method.Spec:   {operation: otherOperation, label: otherLabel, serve: (*exchange).lost},
 	method.Legacy: {operation: otherOperation, label: otherLabel, serve: (*exchange).lost, dialect: method.Legacy},
+}
+
+// forwarded are the routes of a server that forwards, by their dialect.
+var forwarded = [...]route{
+	method.Spec:   {operation: otherOperation, label: otherLabel, serve: (*exchange).forward},
+	method.Legacy: {operation: otherOperation, label: otherLabel, serve: (*exchange).forward, dialect: method.Legacy},
 }
 
 // addRoutes builds the table of all paths.
@@ -75,7 +82,7 @@ func (s *Server) addRoutes() {
 	extend("/v1/audit", s.cfg.Audit)
 	extend("/v1/trigger_jobs", s.cfg.Jobs)
 	if s.cfg.MCP != nil {
-		add("/mcp", route{mount: s.cfg.MCP, serve: (*exchange).mounted, operation: mcpOperation})
+		add(mcpPath, route{mount: s.cfg.MCP, serve: (*exchange).mounted, operation: mcpOperation})
 	}
 	if s.cfg.Metadata != nil {
 		for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"} {
@@ -97,13 +104,17 @@ func (r *route) meterRow() int {
 
 // routeOf returns the route of a raw path. The comparison is exact.
 func (s *Server) routeOf(path string) *route {
-	if r := s.routes[path]; r != nil {
+	if r := s.routes[path]; r != nil && s.cfg.Forward == nil {
 		return r
 	}
+	dialect := method.Spec
 	if strings.HasPrefix(path, legacyPrefix) {
-		return &nowhere[method.Legacy]
+		dialect = method.Legacy
 	}
-	return &nowhere[method.Spec]
+	if s.cfg.Forward != nil {
+		return &forwarded[dialect]
+	}
+	return &nowhere[dialect]
 }
 
 // lost answers a path that is not there.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func New(cfg Config) *Server {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{cfg: cfg, limits: cfg.Limits.withDefaults(), challenge: []string{`Bearer error="invalid_token"`}, book: conns.NewBook("threads", "threads-http")}
+	s := &Server{cfg: cfg, limits: cfg.Limits.withDefaults(), challenge: []string{`Bearer error="invalid_token"`}, book: conns.NewBook("threads", cmp.Or(cfg.Name, "threads-http"))}
 	if cfg.ResourceMetadata != "" {
 		s.challenge[0] += `, resource_metadata="` + cfg.ResourceMetadata + `"`
 	}
@@ -73,6 +74,13 @@ func New(cfg Config) *Server {
 		MaxHeaderBytes:               s.limits.HeaderBytes,
 		ErrorLog:                     slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 		ConnContext:                  conns.With,
+	}
+	if cfg.Forward != nil {
+		s.http.ConnState = func(nc net.Conn, state http.ConnState) {
+			if state == http.StateClosed {
+				cfg.Forward.Closed(nc)
+			}
+		}
 	}
 	return s
 }

@@ -107,12 +107,14 @@ type server struct {
 	outcomes sync.Mutex                 // of those who replace reloaded
 	stopped  chan struct{}              // closed when Run returns
 
-	recovered func()             // Options.Recovered, once
-	end       context.CancelFunc // of the replicas of a cluster
-	router    *routing           // nil where there is one partition
+	recovered    func()             // Options.Recovered, once
+	end          context.CancelFunc // of the replicas of a cluster
+	router       *routing           // nil where there is one partition
+	threads      *threadServer      // nil when agent threads are closed
+	threadRouter *threadRouter      // nil when they are closed, and where there is one partition
 }
 
-// first returns the replica that alone has tools and agent threads.
+// first returns the replica that alone has tools.
 func (s *server) first() *replica { return s.parts[0].current.Load() }
 
 // replicas returns those of all partitions.
@@ -177,6 +179,7 @@ func (s *server) begin(ctx context.Context) error {
 		}
 		c.serving.Go(s.watchRoom)
 		s.router.serve(s.report)
+		s.threadRouter.serve(s.report)
 	} else {
 		if err := s.first().kernel.recover(ctx, s.failed); err != nil {
 			return err
@@ -251,11 +254,17 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 			s.abort()
 		}
 	}()
+	if s.threads, err = openThreadServer(cfg, func() bool { return len(s.ready.Reasons()) == 0 }, o); err != nil {
+		return nil, err
+	}
 	if err = s.openReplicas(); err != nil {
 		return nil, err
 	}
 	if o.cluster.several() {
 		if s.router, err = s.openRouting(plain); err != nil {
+			return nil, err
+		}
+		if s.threadRouter, err = s.openThreadRouter(plain); err != nil {
 			return nil, err
 		}
 	}
@@ -322,13 +331,14 @@ func (s *server) banner(o Options) {
 
 // bannerOfThreads shows where agent threads listen, or why they do not.
 func (s *server) bannerOfThreads(o Options) {
-	c, threads := &s.cfg.Load().Threads, s.first().threads
+	c := &s.cfg.Load().Threads
 	switch {
-	case threads != nil:
-		s.listening(o.Banner, "threads http", &c.Access, threads.webBound)
-		s.listening(o.Banner, "threads lines", c.Lines(), threads.lnBound)
-		if threads.devToken != "" {
-			fmt.Fprintf(o.Banner, "threads token for a day: %s\n", threads.devToken)
+	case s.threads != nil:
+		web, lines := s.threadsBound()
+		s.listening(o.Banner, "threads http", &c.Access, web)
+		s.listening(o.Banner, "threads lines", c.Lines(), lines)
+		if s.threads.devToken != "" {
+			fmt.Fprintf(o.Banner, "threads token for a day: %s\n", s.threads.devToken)
 		}
 	case len(c.ListenAddr)+len(c.LinesAddr) == 0:
 		fmt.Fprintln(o.Banner, "threads off")

@@ -65,7 +65,7 @@ func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *
 		return nil, err
 	}
 	if c.several() {
-		c.dial.MaxConnections = c.legs(cfg.Kernel.MaxConnections) * c.partitions()
+		c.dial.MaxConnections = c.taken(cfg)
 	}
 	ln, err := net.Listen("tcp", l.PeerAddr)
 	if err == nil {
@@ -143,6 +143,12 @@ func (c *cluster) legs(clients int) int {
 		return clients
 	}
 	return clients * cmp.Or(len(c.ids), unknownNodes)
+}
+
+// taken is how many connections this node takes from others where there are several partitions:
+// those of kernel clients, and of agent threads over HTTP and over lines.
+func (c *cluster) taken(cfg *config.Config) int {
+	return c.partitions() * c.legs(cfg.Kernel.MaxConnections+2*cfg.Threads.MaxConnections)
 }
 
 // unknownNodes is how many nodes there may be that do not know each other.

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -100,10 +101,12 @@ func newPipes() *pipes {
 
 // dial connects in the name of a client. It waits until the connection is accepted.
 func (p *pipes) dial(ctx context.Context, client string) (net.Conn, error) {
-	here, there := net.Pipe()
+	toThere, fromHere := net.Pipe()
+	toHere, fromThere := net.Pipe()
+	here, there := &pipe{Conn: toHere, out: toThere}, &pipe{Conn: fromHere, out: fromThere, client: inside(client)}
 	err := net.ErrClosed
 	select {
-	case p.conns <- pipe{there, inside(client)}:
+	case p.conns <- there:
 		return here, nil
 	case <-p.closed:
 	case <-ctx.Done():
@@ -132,14 +135,32 @@ func (p *pipes) Close() error {
 // Addr implements net.Listener.
 func (*pipes) Addr() net.Addr { return inside(kindLocal) }
 
-// pipe is an end of a connection with the name of its client.
+// pipe is an end of a connection, each of whose directions ends by itself as that of a socket does.
 type pipe struct {
-	net.Conn
-	client inside
+	net.Conn          // is read
+	out      net.Conn // is written
+	client   inside
 }
 
-// RemoteAddr implements net.Conn.
-func (p pipe) RemoteAddr() net.Addr { return p.client }
+// Write implements net.Conn.
+func (p *pipe) Write(b []byte) (int, error) { return p.out.Write(b) }
+
+// CloseWrite ends the sending direction.
+func (p *pipe) CloseWrite() error { return p.out.Close() }
+
+// Close implements net.Conn.
+func (p *pipe) Close() error { return errors.Join(p.out.Close(), p.Conn.Close()) }
+
+// SetDeadline implements net.Conn.
+func (p *pipe) SetDeadline(t time.Time) error {
+	return errors.Join(p.SetReadDeadline(t), p.SetWriteDeadline(t))
+}
+
+// SetWriteDeadline implements net.Conn.
+func (p *pipe) SetWriteDeadline(t time.Time) error { return p.out.SetWriteDeadline(t) }
+
+// RemoteAddr returns the name of the client.
+func (p *pipe) RemoteAddr() net.Addr { return p.client }
 
 // inside is an address in this process.
 type inside string

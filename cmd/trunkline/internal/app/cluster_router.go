@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/handlers/ipc/route"
 )
 
@@ -27,7 +28,7 @@ func (s *server) openRouting(o Options) (*routing, error) {
 		return nil, err
 	}
 	r, err := route.New(route.Config{
-		Partitions: len(s.parts), Dial: s.dialOwner, Hold: o.cluster.term + forwardHold, MaxFrameBytes: k.MaxFrameBytes, MaxConnections: k.MaxConnections,
+		Partitions: len(s.parts), Dial: s.dialer(kernelService), Hold: o.cluster.term + forwardHold, MaxFrameBytes: k.MaxFrameBytes, MaxConnections: k.MaxConnections,
 		ReadTimeout: k.ReadTimeout, WriteTimeout: k.WriteTimeout, ShutdownGrace: k.ShutdownGrace, Refuse: s.first().kernel.svc.AppendRefusal, Logger: s.log,
 	})
 	if err != nil {
@@ -77,6 +78,13 @@ func (r *routing) shutdown(grace time.Duration) {
 	r.tasks.Wait()
 }
 
+// limit changes how many clients there may be.
+func (r *routing) limit(k *config.Kernel) {
+	if r != nil {
+		r.SetMaxConnections(k.MaxConnections)
+	}
+}
+
 // abort ends a router that never served.
 func (r *routing) abort() {
 	if r == nil {
@@ -86,29 +94,32 @@ func (r *routing) abort() {
 	r.shutdown(forceAfter)
 }
 
-// dialOwner connects to the owner of a partition in the name of a client (route.Config.Dial).
-func (s *server) dialOwner(ctx context.Context, partition int, client string) (net.Conn, context.Context, error) {
-	for {
-		l := s.parts[partition].current.Load().lease
-		conn, owns, err := l.dial(ctx, client)
-		if err == nil || ctx.Err() != nil || l.ended.Err() == nil {
-			return conn, owns, err
-		}
-		if !pause(ctx, ownerChecks) { // another replica takes the place of this one
-			return nil, nil, ctx.Err()
+// dialer returns what connects to the owner of a partition in the name of a client
+// (route.Config.Dial).
+func (s *server) dialer(service string) func(ctx context.Context, partition int, client string) (net.Conn, context.Context, error) {
+	return func(ctx context.Context, partition int, client string) (net.Conn, context.Context, error) {
+		for {
+			l := s.parts[partition].current.Load().lease
+			conn, owns, err := l.dial(ctx, service, client)
+			if err == nil || ctx.Err() != nil || l.ended.Err() == nil {
+				return conn, owns, err
+			}
+			if !pause(ctx, ownerChecks) { // another replica takes the place of this one
+				return nil, nil, ctx.Err()
+			}
 		}
 	}
 }
 
-// dial connects to the owner of the partition, which may be this node.
-func (l *lease) dial(ctx context.Context, client string) (net.Conn, context.Context, error) {
+// dial connects to a service of the owner of the partition, which may be this node.
+func (l *lease) dial(ctx context.Context, service, client string) (net.Conn, context.Context, error) {
 	if l.owns.Load() {
-		if conn, err := l.local.dial(ctx, client); err == nil {
+		if conn, err := l.local[service].dial(ctx, client); err == nil {
 			return conn, l.ended, nil
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.ended, cancel)()
-	return l.node.reach(ctx, l.view, kernelService, l.partition, client)
+	return l.node.reach(ctx, l.view, service, l.partition, client)
 }

@@ -34,12 +34,12 @@ var (
 	_ journal.Pipelined = watchedShared{}
 )
 
-// copiesOf returns the directory of the copies of the snapshots of a partition, in store.dir.
-func copiesOf(partition int) string {
-	if partition == 0 {
-		return config.ClusterCopies
+// dirOf returns the directory in store.dir that a partition has of a kind.
+func (l *lease) dirOf(kind string) string {
+	if l == nil || l.partition == 0 {
+		return kind
 	}
-	return fmt.Sprintf("%s_%d", config.ClusterCopies, partition)
+	return fmt.Sprintf("%s_%d", kind, l.partition)
 }
 
 // openStore opens the journal of the partition, with the copies of its snapshots in the directory
@@ -96,7 +96,7 @@ func (l *lease) openShared(ctx context.Context, ec embedded.Config) (*sharedStor
 	if embedded.IsStore(ec.Dir) {
 		return nil, errors.New("it has the journal of a single server, which the cluster does not have: move it away, or set cluster.mode=off")
 	}
-	ec.Dir = filepath.Join(ec.Dir, copiesOf(l.partition))
+	ec.Dir = filepath.Join(ec.Dir, l.dirOf(config.ClusterCopies))
 	disk, err := c.openCopies(ec)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -18,11 +17,9 @@ import (
 	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
 	"trunkline/engine/exacta/secret"
-	"trunkline/engine/kernel"
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
-	core "trunkline/engine/threads"
 	"trunkline/handlers/console"
 	"trunkline/handlers/exacta"
 	projectclient "trunkline/handlers/exacta/client"
@@ -213,78 +210,6 @@ func (s *subscription) Next(ctx context.Context) (console.Event, error) {
 
 // Close implements console.Subscription.
 func (s *subscription) Close() { _ = s.conn.Close() }
-
-// topics lists the lifecycle events, which always exist, and what streams list.
-func (p *consolePages) topics(limit int) (list console.TopicList) {
-	topics, more := p.s.first().kernel.svc.Bus().Topics(limit)
-	list.Topics, list.More = []console.Topic{}, more
-	for kind := kernel.ProcessCreated; kind <= kernel.ResourceExhausted; kind++ {
-		list.Topics = append(list.Topics, console.Topic{Name: kind.String()})
-	}
-	own := len(list.Topics)
-	for _, t := range topics {
-		shown := console.Topic(t)
-		for i := range list.Topics[:own] {
-			if list.Topics[i].Name == t.Name {
-				list.Topics[i] = shown
-				shown.Name = ""
-			}
-		}
-		if shown.Name != "" {
-			list.Topics = append(list.Topics, shown)
-		}
-	}
-	return list
-}
-
-func shownThread(l *core.Listed) console.Thread {
-	return console.Thread{ID: l.ID, Workspace: l.Workspace, Title: l.Title, Type: l.Type.String(), Status: l.Status.String(), Participants: l.Participants,
-		Created: time.UnixMilli(l.Created).UTC(), Updated: time.UnixMilli(l.Updated).UTC(), Latest: l.Latest}
-}
-
-func (p *consolePages) threads(f console.ThreadFilter) (list console.ThreadList) {
-	list.Threads = []console.Thread{}
-	if !p.s.first().kernel.whole.Load() {
-		return list
-	}
-	engine, last := p.s.first().kernel.threads.engine, f.Before
-	list.Total = int64(engine.Stats().Threads)
-	engine.List(f.Before, func(l *core.Listed) bool {
-		if len(list.Threads) == f.Limit || list.Scanned == f.Scan {
-			list.Next = last
-			return false
-		}
-		list.Scanned++
-		last = l.Number
-		if (f.Workspace == "" || l.Workspace == f.Workspace) && (f.Status == "" || l.Status.String() == f.Status) {
-			list.Threads = append(list.Threads, shownThread(l))
-		}
-		return true
-	})
-	return list
-}
-
-func (p *consolePages) thread(id string, after uint64, limit int) (d console.ThreadDetail, err error) {
-	if !p.s.first().kernel.whole.Load() {
-		return d, errNotReady
-	}
-	engine := p.s.first().kernel.threads.engine
-	l, ok := engine.Show([]byte(id))
-	if !ok {
-		return d, fmt.Errorf("%w: thread %q", console.ErrNotFound, id)
-	}
-	d.Thread, d.Messages = shownThread(&l), []console.Message{}
-	reader := core.Actor{Workspace: l.Workspace, Rank: core.Auditor}
-	text, page, refused := engine.Read(&reader, []byte(id), after, limit, true, []byte("["))
-	if refused.Code != core.OK {
-		return d, cmp.Or(refused.Err, errors.New("cannot read the messages"))
-	}
-	d.Next, d.More = page.Next, page.More
-	if err = json.Unmarshal(append(text, ']'), &d.Messages); err != nil {
-		return d, fmt.Errorf("cannot read the messages: %w", err)
-	}
-	return d, nil
-}
 
 func shownProject(p *exacta.OpenProject) console.Project {
 	return console.Project{ID: p.ID, Root: p.Root, State: p.State.String(), Oldest: p.Oldest, Last: p.Last}

@@ -13,16 +13,18 @@ import (
 func (p *consolePages) processes(f console.ProcessFilter) (list console.ProcessList) {
 	list.Processes = []console.Process{}
 	parts := uint64(len(p.s.parts))
-	after := f.After / parts
 	for _, r := range p.s.replicas() {
 		st := r.stats()
 		if st == nil {
 			continue
 		}
 		list.Total += st.Counts.Total
-		if own := uint64(r.partition); own >= f.After%parts && list.Next == 0 {
+		own, after := uint64(r.partition), uint64(0)
+		if own == f.After%parts {
+			after = f.After / parts
+		}
+		if own >= f.After%parts && list.Next == 0 {
 			listProcesses(&list, r.kernel.svc, &f, after, func(created uint64) uint64 { return created*parts + own })
-			after = 0
 		}
 	}
 	return list

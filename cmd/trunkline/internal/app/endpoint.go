@@ -37,17 +37,11 @@ type endpoint struct {
 
 // openEndpoint binds every address of kernel.listen_addr or none. Nothing is accepted before Serve,
 // and nothing is read from the store before Recover: clients may connect, and wait.
-func openEndpoint(cfg *config.Config, o Options) (*endpoint, error) {
-	threads, err := newThreadState(&cfg.Threads, o)
-	if err != nil {
-		return nil, err
-	}
+func openEndpoint(cfg *config.Config, o Options) (_ *endpoint, err error) {
+	threads := newThreadState(&cfg.Threads, o)
 	sc := serviceConfig(cfg, o)
 	sc.Machines = []store.Machine{threads.engine.Machine()}
-	e := &endpoint{name: protocolIPC, svc: ipc.NewService(sc), threads: threads, options: o}
-	if o.cluster.several() {
-		e.name = fmt.Sprintf("%s.%d", protocolIPC, o.lease.partition)
-	}
+	e := &endpoint{name: o.named(protocolIPC), svc: ipc.NewService(sc), threads: threads, options: o}
 	threads.engine.Join(e.svc.Store())
 	if e.store, err = newStorage(&cfg.Store, e.svc, threads, o); err != nil {
 		return nil, err
@@ -122,11 +116,7 @@ func (e *endpoint) abort() {
 }
 
 func reactorConfig(k *config.Kernel, svc *ipc.Service, o Options) reactor.Config {
-	loops := k.Loops
-	if o.cluster.several() { // its connections come by the router, and none needs a loop
-		loops = 1
-	}
-	return reactor.Config{Loops: loops, Config: stream.Config{
+	return reactor.Config{Loops: o.loops(k.Loops), Config: stream.Config{
 		Protocol:       protocolIPC,
 		MaxConnections: o.cluster.legs(k.MaxConnections),
 		Limits:         limits(k),
@@ -135,6 +125,23 @@ func reactorConfig(k *config.Kernel, svc *ipc.Service, o Options) reactor.Config
 		Files:          o.files,
 		Logger:         o.Logger,
 	}}
+}
+
+// named returns what the names of connections of a partition begin with.
+func (o *Options) named(protocol string) string {
+	if !o.cluster.several() {
+		return protocol
+	}
+	return fmt.Sprintf("%s.%d", protocol, o.lease.partition)
+}
+
+// loops returns how many event loops a partition has: where there are several partitions, its
+// connections come by the router, and none needs a loop.
+func (o *Options) loops(wanted int) int {
+	if o.cluster.several() {
+		return 1
+	}
+	return wanted
 }
 
 // protocolIPC is the protocol of the kernel endpoint, as lists of connections have it.

@@ -28,8 +28,8 @@ func (s *server) connections() (rows []obs.Connection) {
 	if s.web != nil {
 		rows = s.web.srv.Connections(rows)
 	}
-	if t := s.first().threads; t != nil {
-		rows = t.web.Connections(rows)
+	for _, t := range s.threadClients() {
+		rows = t.Connections(rows)
 	}
 	if e := s.exacta; e != nil {
 		if e.ws != nil {
@@ -46,11 +46,33 @@ func (s *server) connections() (rows []obs.Connection) {
 func (s *server) clientLoops() (all []*reactor.Server) {
 	for _, r := range s.replicas() {
 		all = append(all, r.kernel.srv)
+		if r.threads != nil {
+			all = append(all, r.threads.loops)
+		}
 	}
-	first := s.first()
-	for _, l := range []*reactor.Server{first.tools.loopsOf(), first.threads.loopsOf(), s.exacta.loopsOf()} {
+	for _, l := range []*reactor.Server{s.first().tools.loopsOf(), s.exacta.loopsOf()} {
 		if l != nil {
 			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// clientBook is a part of the server that knows its clients, beside those of event loops.
+type clientBook interface {
+	Connections([]obs.Connection) []obs.Connection
+	Totals() (open, in, out int64)
+	Drop(name string) (found bool)
+}
+
+// threadClients are the parts of agent threads that know their clients: routers, and HTTP.
+func (s *server) threadClients() (all []clientBook) {
+	if r := s.threadRouter; r != nil {
+		all = append(all, r.web, r.lines)
+	}
+	for _, r := range s.replicas() {
+		if r.threads != nil {
+			all = append(all, r.threads.web)
 		}
 	}
 	return all
@@ -64,8 +86,8 @@ func (s *server) dropConnection(ctx context.Context, name string) error {
 	if s.web != nil {
 		others = append(others, s.web.srv.Drop)
 	}
-	if t := s.first().threads; t != nil {
-		others = append(others, t.web.Drop)
+	for _, t := range s.threadClients() {
+		others = append(others, t.Drop)
 	}
 	if e := s.exacta; e != nil {
 		if e.ws != nil {
@@ -110,16 +132,16 @@ type listeners struct {
 }
 
 func (s *server) listeners() []listeners {
-	first := s.first()
 	all := []listeners{{"kernel", s.kernelBound()}}
 	if s.web != nil {
 		all = append(all, listeners{"http", s.web.bound})
 	}
-	if first.tools != nil {
-		all = append(all, listeners{"toolhost", first.tools.bound})
+	if tools := s.first().tools; tools != nil {
+		all = append(all, listeners{"toolhost", tools.bound})
 	}
-	if t := first.threads; t != nil {
-		all = append(all, listeners{"threads", t.webBound}, listeners{"threads_lines", t.lnBound})
+	if s.threads != nil {
+		web, lines := s.threadsBound()
+		all = append(all, listeners{"threads", web}, listeners{"threads_lines", lines})
 	}
 	if s.exacta != nil {
 		all = append(all, listeners{"exacta", s.exacta.bound}, listeners{"exacta_ws", s.exacta.wsBound})

@@ -29,7 +29,7 @@ type lease struct {
 	orders   chan handOver
 	shared   atomic.Pointer[sharedStore]
 	forwards atomic.Pointer[peer.Forwarder] // of a standby
-	local    *pipes                         // to the own service
+	local    map[string]*pipes              // to the own services, where routers of this node reach them
 	next     string                         // the node that a release names; "": none
 	ended    context.Context                // the replica is given up
 	end      context.CancelFunc
@@ -45,7 +45,10 @@ func (c *cluster) newLease(partition int, again bool) *lease {
 	if c == nil {
 		return nil
 	}
-	l := &lease{node: c, partition: partition, again: again, view: owner.NewView(owner.Now()), lost: make(chan error, 1), orders: make(chan handOver), local: newPipes(), stopBeat: func() {}}
+	l := &lease{node: c, partition: partition, again: again, view: owner.NewView(owner.Now()), lost: make(chan error, 1), orders: make(chan handOver), stopBeat: func() {}}
+	if c.several() {
+		l.local = map[string]*pipes{kernelService: newPipes(), threadsService: newPipes(), linesService: newPipes()}
+	}
 	l.ended, l.end = context.WithCancel(c.closed)
 	return l
 }
@@ -222,7 +225,9 @@ func (l *lease) close() {
 	if f := l.forwards.Load(); f != nil {
 		f.Close()
 	}
-	l.local.Close()
+	for _, p := range l.local {
+		_ = p.Close()
+	}
 	l.owns.Store(false)
 	l.view.Forget()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -50,10 +51,10 @@ func (s *server) endReplicas() (err error) {
 		return s.first().shutdown(s.grace(), toolGrace)
 	}
 	if !s.options.cluster.dead.Load() {
-		s.router.shutdown(s.grace()) // what its clients have asked is answered
+		s.endRouters(s.grace()) // what their clients have asked is answered
 	}
 	s.end()
-	s.router.shutdown(0)
+	s.endRouters(0)
 	for _, p := range s.parts {
 		<-p.ended
 		err = errors.Join(err, p.err)
@@ -61,12 +62,22 @@ func (s *server) endReplicas() (err error) {
 	return err
 }
 
+// endRouters ends those of the kernel endpoint and of agent threads side by side.
+func (s *server) endRouters(grace time.Duration) {
+	var both sync.WaitGroup
+	both.Go(func() { s.threadRouter.shutdown(grace) })
+	s.router.shutdown(grace)
+	both.Wait()
+}
+
 // abort ends a server that never served.
 func (s *server) abort() {
 	s.router.abort()
+	s.threadRouter.abort()
 	for _, c := range s.replicas() {
 		c.abort()
 	}
+	s.threads.close()
 	s.web.abort()
 	s.exacta.abort()
 	s.closeAdmin()
@@ -113,6 +124,7 @@ func (s *server) drain() error {
 		webEnded <- s.web.shutdown(ctx)
 	}()
 	err := errors.Join(s.endReplicas(), <-webEnded, <-exactaEnded)
+	s.threads.close()
 	s.closeAdmin()
 	s.leaveCluster()
 	if err != nil {

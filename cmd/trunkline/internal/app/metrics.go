@@ -224,10 +224,7 @@ func (s *server) register(reg *obs.Registry) error {
 	err := errors.Join(
 		addReplicas(s, reg, serviceMetrics, (*replica).stats),
 		addReplicas(s, reg, socketMetrics, func(r *replica) *stream.Snapshot { st := r.kernel.srv.Stats(); return &st }),
-		addMetrics(reg, threadMetrics, func() *threadStats {
-			first := s.first()
-			return first.kernel.threads.stats(first.threads.linesOf())
-		}),
+		addReplicas(s, reg, threadMetrics, (*replica).threadStats),
 		s.registerLatency(reg, s.options.recorder),
 	)
 	if s.first().tools != nil {
@@ -240,6 +237,9 @@ func (s *server) register(reg *obs.Registry) error {
 	}
 	if s.router != nil {
 		err = errors.Join(err, addMetrics(reg, routerMetrics, func() *route.Stats { st := s.router.Stats(); return &st }))
+	}
+	if s.threadRouter != nil {
+		err = errors.Join(err, addMetrics(reg, threadRouterMetrics, func() *threadRouter { return s.threadRouter }))
 	}
 	if s.first().kernel.store == nil {
 		return err

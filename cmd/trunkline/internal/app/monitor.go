@@ -43,12 +43,13 @@ func (s *server) messagesOf(name string) *messages {
 		if name == r.kernel.name {
 			return &messages{&r.kernel.taps, frameSize(s.cfg.Load().Kernel.MaxFrameBytes), readFrame}
 		}
+		if r.threads != nil && name == r.threads.name {
+			return &messages{&r.threads.taps, lineSize, readLine}
+		}
 	}
 	switch first := s.first(); {
 	case name == "toolhost" && first.tools != nil:
 		return &messages{&first.tools.taps, lineSize, readLine}
-	case name == "threads" && first.threads != nil:
-		return &messages{&first.threads.taps, lineSize, readLine}
 	case name == "exacta" && s.exacta != nil:
 		return &messages{&s.exacta.taps, lineSize, readLine}
 	}

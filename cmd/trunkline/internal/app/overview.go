@@ -74,9 +74,13 @@ func (s *server) addConnections(o *obs.Overview) {
 	if first.tools != nil {
 		lines("toolhost", first.tools.loops.Stats())
 	}
-	if t := first.threads; t != nil {
-		lines("threads", t.loops.Stats())
-		web("threads", t.web)
+	switch {
+	case s.threadRouter != nil: // as those of the kernel endpoint
+		web(protocolThreads, s.threadRouter.web)
+		web(protocolThreads, s.threadRouter.lines)
+	case first.threads != nil:
+		lines(protocolThreads, first.threads.loops.Stats())
+		web(protocolThreads, first.threads.web)
 	}
 	if e := s.exacta; e != nil {
 		if e.loops != nil {

@@ -250,10 +250,7 @@ func recovered(t *testing.T, to journal.Index, interruptAt int, set ...string) (
 	t.Helper()
 	c := settings(t, set...)
 	logger := slog.New(slog.DiscardHandler)
-	threads, err := newThreadState(&c.Threads, Options{Logger: logger})
-	if err != nil {
-		t.Fatal(err)
-	}
+	threads := newThreadState(&c.Threads, Options{Logger: logger})
 	svc = ipc.NewService(ipc.Config{Journaled: true, Machines: []store.Machine{threads.engine.Machine()}})
 	threads.engine.Join(svc.Store())
 	var s *storage

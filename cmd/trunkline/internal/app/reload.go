@@ -100,7 +100,7 @@ func (s *server) takeOver(ctx context.Context, now time.Time) (changed, restart 
 	if err != nil {
 		return nil, nil, err
 	}
-	verify, err := s.first().threads.prepare(&old.Threads, &next.Threads) // the last one: what it has opened is used
+	verify, err := s.threads.prepare(&old.Threads, &next.Threads) // the last one: what it has opened is used
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,6 +131,12 @@ func (s *server) takeOver(ctx context.Context, now time.Time) (changed, restart 
 
 // limit applies the limits of cfg.
 func (s *server) limit(cfg *config.Config) {
+	if c := s.options.cluster; c.several() {
+		c.peers.SetMaxConnections(c.taken(cfg))
+	}
+	s.router.limit(&cfg.Kernel)
+	s.threadRouter.limit(&cfg.Threads)
+	s.threads.limit(&cfg.Threads)
 	for _, c := range s.replicas() {
 		c.limit(cfg)
 	}
@@ -147,15 +153,21 @@ func (s *threadState) limit(c *config.Threads) {
 
 // limit applies the limits of c.
 func (t *threadEndpoint) limit(c *config.Threads) {
-	t.loops.SetMaxConnections(c.MaxConnections)
-	t.web.SetMaxConnections(c.MaxConnections)
-	t.peers.SetLimit(c.FailedAuthPer10s)
+	t.loops.SetMaxConnections(t.clients(c.MaxConnections))
+	t.web.SetMaxConnections(t.clients(c.MaxConnections))
 	t.mcp.SetCallsPerMinute(c.RateMCPCallsPerAgentPerMinute)
+}
+
+// limit applies the limits of c.
+func (t *threadServer) limit(c *config.Threads) {
+	if t != nil {
+		t.peers.SetLimit(c.FailedAuthPer10s)
+	}
 }
 
 // prepare opens what tokens are verified by. apply puts it in force, if it differs, and returns the
 // settings whose files have another content.
-func (t *threadEndpoint) prepare(old, next *config.Threads) (apply func() []string, err error) {
+func (t *threadServer) prepare(old, next *config.Threads) (apply func() []string, err error) {
 	nothing := func() []string { return nil }
 	if t == nil || next.KeySources() == 0 {
 		return nothing, nil // the key of --dev stays

@@ -19,7 +19,7 @@ type replica struct {
 	lease     *lease // nil where there are no other nodes
 	kernel    *endpoint
 	tools     *toolEndpoint   // nil when toolhost.listen_addr is empty, and beyond partition 0
-	threads   *threadEndpoint // nil when they are closed, and beyond partition 0
+	threads   *threadEndpoint // nil when they are closed
 }
 
 // newReplica returns a replica whose store is yet to be read. again: it takes the place of another
@@ -36,13 +36,15 @@ func (s *server) newReplica(partition int, again bool) (_ *replica, err error) {
 			c.abort()
 		}
 	}()
-	if c.kernel, err = openEndpoint(cfg, o); err != nil || partition > 0 {
-		return c, err
-	}
-	if c.tools, err = openTools(&cfg.Toolhost, c.kernel.svc, o); err != nil {
+	if c.kernel, err = openEndpoint(cfg, o); err != nil {
 		return nil, err
 	}
-	c.threads, err = openThreads(cfg, c.kernel.threads, c.kernel.svc, func() bool { return len(s.ready.Reasons()) == 0 }, o)
+	if partition == 0 {
+		if c.tools, err = openTools(&cfg.Toolhost, c.kernel.svc, o); err != nil {
+			return nil, err
+		}
+	}
+	c.threads, err = openThreads(cfg, c.kernel.threads, c.kernel.svc, s.threads, o)
 	return c, err
 }
 
@@ -80,24 +82,21 @@ func (c *replica) limit(cfg *config.Config) {
 }
 
 // section is the listeners of a part of the server whose clients the owner of a partition serves,
-// and those for what other nodes forward to it.
+// and those for what other nodes forward to it. Where a router has the listeners there are none.
 type section struct {
 	name  string
 	bound []bound
 	peers *[]bound
 }
 
-// sections are those of a replica that other nodes have too. Where there are several partitions,
-// the clients of the kernel endpoint reach all of them through the router.
-func (c *replica) sections() (all []section) {
-	if !c.lease.node.several() {
-		all = append(all, section{kernelService, c.kernel.bound, &c.kernel.peers})
-	}
+// sections are those of a replica that other nodes have too.
+func (c *replica) sections() []section {
+	all := []section{{kernelService, c.kernel.bound, &c.kernel.peers}}
 	if c.tools != nil {
 		all = append(all, section{"toolhost", c.tools.bound, &c.tools.peers})
 	}
 	if c.threads != nil {
-		all = append(all, section{"threads", c.threads.webBound, &c.threads.webPeers}, section{"threads-lines", c.threads.lnBound, &c.threads.lnPeers})
+		all = append(all, section{threadsService, c.threads.webBound, &c.threads.webPeers}, section{linesService, c.threads.lnBound, &c.threads.lnPeers})
 	}
 	return all
 }
@@ -108,20 +107,21 @@ const kernelService = "kernel"
 // withTLS is what the name of a section has behind it for clients that speak TLS to the owner.
 const withTLS = "+tls"
 
-// ownListeners opens the listeners for what nodes forward to this replica.
+// ownListeners opens the listeners for what nodes forward to this replica, and for what comes from
+// the routers of this node.
 func (c *replica) ownListeners() {
 	peers := c.lease.node.peers
 	for _, sec := range c.sections() {
 		*sec.peers = []bound{{ln: peers.Service(sec.name, c.partition), kind: kindForwarded}}
+		if local := c.lease.local[sec.name]; local != nil {
+			*sec.peers = append(*sec.peers, bound{ln: local, kind: kindLocal})
+		}
 		for _, b := range sec.bound {
 			if b.tls != nil {
 				*sec.peers = append(*sec.peers, bound{ln: tls.NewListener(peers.Service(sec.name+withTLS, c.partition), b.tls), kind: kindTLS})
 				break
 			}
 		}
-	}
-	if c.lease.node.several() {
-		c.kernel.peers = []bound{{ln: peers.Service(kernelService, c.partition), kind: kindForwarded}, {ln: c.lease.local, kind: kindLocal}}
 	}
 }
 

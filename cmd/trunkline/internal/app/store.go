@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,7 @@ import (
 // closed: open is what takes long.
 type storage struct {
 	cfg       *config.Store
+	rows      string // the directory of the rows of agent threads
 	mode      journal.Mode
 	recoverTo journal.Index
 	svc       *ipc.Service
@@ -75,7 +77,7 @@ func newStorage(c *config.Store, svc *ipc.Service, threads *threadState, o Optio
 	if err != nil {
 		return nil, err
 	}
-	s := &storage{cfg: c, mode: mode, recoverTo: o.RecoverTo, svc: svc, threads: threads, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace, meter: newStorageMeter(o.recorder)}
+	s := &storage{cfg: c, rows: filepath.Join(c.Dir, o.lease.dirOf(embedded.RowsDir)), mode: mode, recoverTo: o.RecoverTo, svc: svc, threads: threads, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace, meter: newStorageMeter(o.recorder)}
 	if o.lease != nil {
 		s.opener = o.lease.openStore
 	} else if s.opener == nil {
@@ -101,9 +103,7 @@ func (s *storage) open() error {
 	var kept journal.Store = w
 	if shared, ok := disk.(*sharedStore); ok {
 		kept = watchedShared{w, shared}
-		if s.rowsDir() != "" {
-			s.threads.engine.SetArchive(watchedArchive{shared.Archive(), w, s.logger})
-		}
+		s.threads.engine.SetArchive(watchedArchive{shared.Archive(), w, s.logger})
 	}
 	log, err := journal.Open(kept, journal.Config{
 		Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnWritten: s.written, OnFailure: s.fatal, Logger: s.logger,
@@ -115,11 +115,11 @@ func (s *storage) open() error {
 	s.store.Store(w)
 	s.log.Store(log)
 	s.progress.opened(time.Now())
-	if err = s.threads.open(s.rowsDir(), s.barrier, s.options, s.fatal); err != nil {
+	if err = s.threads.open(s.rows, s.barrier, s.options, s.fatal); err != nil {
 		_ = log.Close()
 		return err
 	}
-	rows := s.threads.db
+	rows := s.threads.db.Load()
 	full := func() bool { return disk.Full() || rows.Full() }
 	broken := func() bool { return disk.Broken() || rows.Broken() }
 	ro := store.RecoverOptions{Full: full, Broken: broken, Progress: func(p store.RecoverProgress) { s.progress.report(p, time.Now()) }}
@@ -140,14 +140,6 @@ func (s *storage) open() error {
 		s.openCheckpoints()
 	}
 	return nil
-}
-
-// rowsDir is where the rows of agent threads are: nowhere beyond partition 0, which alone has any.
-func (s *storage) rowsDir() string {
-	if l := s.options.lease; l != nil && l.partition > 0 {
-		return ""
-	}
-	return s.cfg.Dir
 }
 
 // barrier is that of the store. While the journal is read, all that is in it is safe.

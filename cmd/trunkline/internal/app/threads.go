@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
-	"trunkline/engine/journal/embedded"
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
@@ -27,7 +22,6 @@ import (
 	threadlines "trunkline/handlers/threads/lines"
 	"trunkline/handlers/threads/mcp"
 	"trunkline/handlers/threads/method"
-	"trunkline/handlers/threads/token"
 	threadweb "trunkline/handlers/threads/web"
 )
 
@@ -35,11 +29,11 @@ import (
 // have their records.
 type threadState struct {
 	engine *core.Engine
-	db     *rows.DB // nil until open
+	db     atomic.Pointer[rows.DB] // nil until open
 }
 
 // newThreadState returns the state, whose rows are yet to be opened.
-func newThreadState(c *config.Threads, o Options) (*threadState, error) {
+func newThreadState(c *config.Threads, o Options) *threadState {
 	triggers := core.DefaultTriggers
 	triggers.MaxRetries, triggers.MaxResumes = uint32(c.TriggerMaxRetries), uint32(c.TriggerResumeMaxAttempts)
 	triggers.Recheck, triggers.MaxDefer = c.TriggerRecheck.Milliseconds(), c.TriggerMaxDefer.Milliseconds()
@@ -55,7 +49,7 @@ func newThreadState(c *config.Threads, o Options) (*threadState, error) {
 	}
 	s := &threadState{}
 	s.engine = core.New(core.Config{
-		HotBytes: c.HotBytes, MaxThreads: c.MaxThreads, MaxSessions: c.MaxSessions,
+		HotBytes: c.HotBytes / o.cluster.partitions(), MaxThreads: c.MaxThreads, MaxSessions: c.MaxSessions,
 		KeyWindow: c.IdempotencyWindow.Milliseconds(), Triggers: triggers,
 		PostsPerAgent: c.RatePostPerAgentPerMinute, PostsPerThread: c.RatePostPerThreadPerMinute,
 		Failed: func(err error) {
@@ -63,35 +57,35 @@ func newThreadState(c *config.Threads, o Options) (*threadState, error) {
 			os.Exit(1)
 		},
 	})
-	return s, nil
+	return s
 }
 
-// open opens the rows; dir is that of the store, empty in mode memory. barrier waits for the
-// journal.
-func (s *threadState) open(dir string, barrier func(context.Context) error, o Options, fatal func(error)) (err error) {
-	rc := rows.Config{Memory: dir == "", Barrier: barrier, OnFatal: fatal, Logger: o.Logger}
-	if dir != "" {
-		rc.Dir = filepath.Join(dir, embedded.RowsDir)
-	}
-	if s.db, err = rows.Open(rc); err != nil {
+// open opens the rows in dir, which is empty in mode memory. barrier waits for the journal.
+func (s *threadState) open(dir string, barrier func(context.Context) error, o Options, fatal func(error)) error {
+	db, err := rows.Open(rows.Config{Dir: dir, Memory: dir == "", Barrier: barrier, OnFatal: fatal, Logger: o.Logger})
+	if err != nil {
 		return fmt.Errorf("cannot open the rows of agent threads: %w", err)
 	}
-	return s.engine.SetRows(core.StoredRows(s.db))
+	s.db.Store(db)
+	return s.engine.SetRows(core.StoredRows(db))
 }
 
 // close releases the rows. Nothing changes any more.
 func (s *threadState) close() error {
-	if s.db == nil {
-		return nil
+	if db := s.db.Load(); db != nil {
+		return db.Close()
 	}
-	return s.db.Close()
+	return nil
 }
 
-// threadEndpoint is agent threads with everything that moves their bytes.
+// protocolThreads is the protocol of agent threads, as lists of connections have it.
+const protocolThreads = "threads"
+
+// threadEndpoint is the agent threads of a partition with everything that moves their bytes.
 type threadEndpoint struct {
+	name     string // what the names of its connections of lines begin with
 	state    *threadState
-	verifier *token.Current
-	peers    *token.Peers
+	shared   *threadServer
 	mcp      *mcp.Handler
 	service  *threads.Service
 	web      *threadweb.Server
@@ -104,36 +98,28 @@ type threadEndpoint struct {
 	lnPeers  []bound // for what nodes forward
 	tasks    sync.WaitGroup
 	draining atomic.Bool
-	devToken string // of --dev
 
 	meter    *obs.Meter
 	cfg      *config.Config
-	logger   *slog.Logger
+	clients  func(limit int) int // connections of a limit of clients
 	recorder *obs.Recorder
 	jobs     *threads.Jobs
 	wakers   wakers
 }
 
-// errThreadsClosed is why agent threads are closed, for the banner.
-const threadsClosed = "threads off: no key source (threads.jwks_url, threads.jwks_file, threads.public_key_file or threads.hs256_secret_file)"
-
-// openThreads binds the listeners of agent threads; nil without a key source, or without addresses.
-func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready func() bool, o Options) (_ *threadEndpoint, err error) {
-	c := &cfg.Threads
-	t := &threadEndpoint{state: state, cfg: cfg, logger: o.Logger, recorder: o.recorder, meter: method.NewMeter(o.recorder)}
-	if len(c.ListenAddr)+len(c.LinesAddr) == 0 || c.KeySources() == 0 && !cfg.Dev() {
+// openThreads binds the listeners of agent threads, which are those of the router where there are
+// several partitions; nil where agent threads are closed.
+func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, shared *threadServer, o Options) (_ *threadEndpoint, err error) {
+	if shared == nil {
 		return nil, nil
 	}
+	c := &cfg.Threads
+	t := &threadEndpoint{name: o.named(protocolThreads), state: state, shared: shared, cfg: cfg, clients: o.cluster.legs, recorder: o.recorder, meter: method.NewMeter(o.recorder)}
 	defer func() {
 		if err != nil {
 			t.abort()
 		}
 	}()
-	v, err := t.newVerifier(c)
-	if err != nil {
-		return nil, err
-	}
-	t.verifier = token.NewCurrent(v)
 	resume, err := config.Argv("threads.trigger_resume_argv", c.TriggerResumeArgv)
 	if err != nil {
 		return nil, err
@@ -145,32 +131,26 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready
 	st := svc.Store()
 	t.service = threads.New(threads.Config{
 		Engine: state.engine, Await: st.Await, Resume: resume, Spawn: spawn, MaxDefer: c.TriggerMaxDefer,
-		Busy: t.wakers.busy, Logger: o.Logger,
+		Busy: shared.HumanTyping, Logger: o.Logger,
 	})
-	if t.webBound, err = listenThreads(cfg, &c.Access, o); err != nil {
-		return nil, err
-	}
-	if t.lnBound, err = listenThreads(cfg, c.Lines(), o); err != nil {
-		return nil, err
-	}
-	for i := range t.webBound {
-		t.webBound[i].ln = o.files.Listener(t.webBound[i].ln, o.Logger)
+	if !o.cluster.several() {
+		if t.webBound, t.lnBound, err = listenThreads(cfg, o); err != nil {
+			return nil, err
+		}
 	}
 	t.jobs = threads.NewJobs(t.service)
-	t.peers = token.NewPeers(c.FailedAuthPer10s)
-	issuers := authServers(c)
-	pending := method.NewBudget(0)
-	t.mcp = t.newMCP(c, issuers, pending, o)
+	issuers, connections := authServers(c), t.clients(c.MaxConnections)
+	t.mcp = t.newMCP(c, issuers, o)
 	t.web = threadweb.New(threadweb.Config{
-		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, Peers: t.peers, Pending: pending, IDs: state.engine.AppendRequestID, Ready: ready, Metrics: contractMetrics(state.engine, t.jobs),
+		Name: o.named(protocolThreads + "-http"), Rows: method.Rows, Dispatcher: t.service, Verify: shared.verifier.Verify, Peers: shared.peers, Pending: shared.pending, IDs: state.engine.AppendRequestID, Ready: shared.ready, Metrics: contractMetrics(state.engine, t.jobs),
 		MCP: t.mcp, Metadata: mcp.Metadata(c.PublicURL, issuers), ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers),
-		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: threadweb.Limits{Connections: c.MaxConnections}, Meter: t.meter, Logger: o.Logger,
+		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: threadweb.Limits{Connections: connections}, Meter: t.meter, Logger: o.Logger,
 	})
 	t.lines = threadlines.New(threadlines.Config{
-		Dispatcher: t.service, Verifier: t.verifier, Peers: t.peers, Gate: svc.Gate(), Skew: c.ClockSkew.Seconds(), Lookup: method.Lookup,
+		Dispatcher: t.service, Verifier: shared.verifier, Peers: shared.peers, Gate: svc.Gate(), Skew: c.ClockSkew.Seconds(), Lookup: method.Lookup,
 		NewRequestID: state.engine.AppendRequestID, Meter: t.meter, Logger: o.Logger,
 	})
-	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{Protocol: "threads", MaxConnections: c.MaxConnections, Files: o.files,
+	t.loops, err = reactor.New(reactor.Config{Loops: o.loops(c.Loops), Config: stream.Config{Protocol: protocolThreads, Name: t.name, MaxConnections: connections, Files: o.files,
 		Limits: t.lines.Limits(), Open: t.taps.Opener(t.lines.Open), Refuse: t.lines.AppendRefusal, Logger: o.Logger}})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the event loops of agent threads: %w", err)
@@ -178,104 +158,13 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready
 	return t, nil
 }
 
-// loopsOf returns the event loops, nil where there are none.
-func (t *threadEndpoint) loopsOf() *reactor.Server {
-	if t == nil {
-		return nil
-	}
-	return t.loops
-}
-
-// linesOf returns the server of lines, nil where there is none.
-func (t *threadEndpoint) linesOf() *threadlines.Server {
-	if t == nil {
-		return nil
-	}
-	return t.lines
-}
-
 // newMCP returns what answers MCP clients.
-func (t *threadEndpoint) newMCP(c *config.Threads, issuers []string, pending *method.Budget, o Options) *mcp.Handler {
+func (t *threadEndpoint) newMCP(c *config.Threads, issuers []string, o Options) *mcp.Handler {
 	return mcp.New(mcp.Config{
-		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, Peers: t.peers, Pending: pending, IDs: t.state.engine.AppendRequestID,
+		Rows: method.Rows, Dispatcher: t.service, Verify: t.shared.verifier.Verify, Peers: t.shared.peers, Pending: t.shared.pending, IDs: t.state.engine.AppendRequestID,
 		ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers), AllowedOrigins: c.MCPOrigins,
 		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute, Draining: t.draining.Load, Meter: t.meter, Count: func(f method.Condition) { t.web.Count(f) }, Logger: o.Logger,
 	})
-}
-
-// authServers are the issuers that MCP clients are shown (threads §4.10).
-func authServers(c *config.Threads) []string {
-	if len(c.AuthServers) == 0 && strings.HasPrefix(c.Issuer, "https://") {
-		return []string{c.Issuer}
-	}
-	return c.AuthServers
-}
-
-// listenThreads is listenAll. With --dev, an address that was not chosen and is in use is replaced
-// by one with a free port: throw-away instances run side by side.
-func listenThreads(cfg *config.Config, a *config.Access, o Options) ([]bound, error) {
-	bs, err := listenAll(a, o)
-	if errors.Is(err, syscall.EADDRINUSE) && cfg.Dev() && cfg.IsDefault(a) {
-		free := *a
-		free.ListenAddr = []string{"127.0.0.1:0"}
-		return listenAll(&free, o)
-	}
-	return bs, err
-}
-
-// newVerifier opens the key source; with --dev and without one it makes a key and a token.
-func (t *threadEndpoint) newVerifier(c *config.Threads) (v *token.Verifier, err error) {
-	tc := token.Config{
-		KeySetURL: c.JWKSURL, KeySetFile: c.JWKSFile, PublicKeyFile: c.PublicKeyFile, SecretFile: c.HS256SecretFile, Issuer: c.Issuer,
-		Audience: c.Audience, ClockSkew: c.ClockSkew, MaxTTL: c.MaxTokenTTL, RevocationFile: c.RevocationFile, Workspace: c.WorkspaceID, Logger: t.logger,
-	}
-	if c.KeySources() == 0 {
-		if t.devToken, err = devKey(&tc); err != nil {
-			return nil, fmt.Errorf("cannot make a key for agent threads: %w", err)
-		}
-		defer os.Remove(tc.PublicKeyFile)
-	}
-	if v, err = token.New(tc); err != nil {
-		return nil, fmt.Errorf("cannot open agent threads: %w", err)
-	}
-	return v, nil
-}
-
-// devIssuer is the issuer of the tokens that --dev makes.
-const devIssuer = "trunkline-dev"
-
-// devTokenFor is how long a token of --dev is valid.
-const devTokenFor = 24 * time.Hour
-
-// devKey makes a key pair, and a token for a coordinator by it. The private half is forgotten.
-func devKey(tc *token.Config) (text string, err error) {
-	private, public, err := token.NewKey()
-	if err != nil {
-		return "", err
-	}
-	f, err := os.CreateTemp("", "trunkline-dev-*.pem")
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(public)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", err
-	}
-	tc.PublicKeyFile = f.Name()
-	if tc.Issuer == "" {
-		tc.Issuer = devIssuer
-	}
-	if tc.Audience == "" {
-		tc.Audience = token.DefaultAudience
-	}
-	now := time.Now().Truncate(time.Second)
-	workspace := tc.Workspace
-	if workspace == "" {
-		workspace = "dev"
-	}
-	claims := token.Claims{Agent: "dev_coordinator", Workspace: workspace, Session: "dev_session", ID: fmt.Sprintf("dev-%d", now.UnixNano()),
-		Role: token.Coordinator, Issued: float64(now.Unix()), Expires: float64(now.Add(devTokenFor).Unix())}
-	return token.Sign(private, &claims, tc.Issuer, tc.Audience)
 }
 
 // serve starts answering on every listener.
@@ -306,7 +195,6 @@ func (t *threadEndpoint) shutdown(ctx context.Context) error {
 	err := errors.Join(t.web.Shutdown(ctx), t.loops.Shutdown(ctx))
 	t.tasks.Wait()
 	t.wakers.close(ctx)
-	t.verifier.Close()
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}
@@ -320,7 +208,4 @@ func (t *threadEndpoint) abort() {
 	}
 	closeAll(t.webBound)
 	abortLoops(t.lnBound, t.loops)
-	if t.verifier != nil {
-		t.verifier.Close()
-	}
 }

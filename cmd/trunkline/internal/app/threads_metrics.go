@@ -47,16 +47,29 @@ var threadMetrics = []metric[threadStats]{
 	}},
 }
 
-// stats returns nil before the rows are open.
-func (s *threadState) stats(lines *threadlines.Server) *threadStats {
-	if s.db == nil {
+// threadStats returns nil before the rows are open.
+func (c *replica) threadStats() *threadStats {
+	s := c.kernel.threads
+	db := s.db.Load()
+	if db == nil {
 		return nil
 	}
-	st := &threadStats{Stats: s.engine.Stats(), rows: s.db.Stats()}
-	if lines != nil {
-		st.lines = lines.Counts()
+	st := &threadStats{Stats: s.engine.Stats(), rows: db.Stats()}
+	if c.threads != nil {
+		st.lines = c.threads.lines.Counts()
 	}
 	return st
+}
+
+// threadRouterMetrics are those of a node where there are several partitions.
+var threadRouterMetrics = []metric[threadRouter]{
+	{Family: obs.Family{Name: "trunkline_threads_router_clients", Help: "Clients of agent threads of this node, by surface.", Kind: obs.Gauge, Labels: []string{"surface"}},
+		series: func(r *threadRouter, put putSeries) {
+			web, _, _ := r.web.Totals()
+			lines, _, _ := r.lines.Totals()
+			put(float64(web), "http")
+			put(float64(lines), "lines")
+		}},
 }
 
 // contractMetrics appends the families of threads §4.10 beside those of HTTP.

@@ -7,37 +7,62 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/threads/prompt"
 	"trunkline/handlers/threads/supervisor"
 )
 
-// wakers wake agents: the supervisor with its terminals and commands. The zero value wakes none.
+// waking is what wakes agents on this machine, for all partitions together.
+type waking struct {
+	*supervisor.Machine
+	tmux *supervisor.Tmux // nil: jobs stay queued
+}
+
+// openWaking returns what threads.supervisor_mode and the machine allow.
+func openWaking(c *config.Threads, o Options) (w waking, err error) {
+	parallel := 0
+	if c.SupervisorMode != config.SupervisorOff {
+		w.tmux, err = supervisor.NewTmux(supervisor.TmuxConfig{Environ: agentEnviron(os.Environ()), Sessions: c.SupervisorTmuxSessions, Deny: c.SupervisorDenyCommands,
+			Quiet: c.TriggerQuietWindow, Parse: parseRuntime})
+		if err == nil {
+			err = w.tmux.Available(context.Background())
+		}
+		switch {
+		case err == nil:
+			parallel = c.WorkerMaxParallelJobs
+		case c.SupervisorMode == config.SupervisorTmux:
+			return w, fmt.Errorf("cannot use threads.supervisor_mode = tmux: %w", err)
+		default:
+			o.Logger.Info("agents are not woken: jobs stay queued", "reason", err.Error())
+			w.tmux = nil
+		}
+	}
+	w.Machine = supervisor.NewMachine(parallel, c.TriggerQuietWindow)
+	return w, nil
+}
+
+// wakers wake the agents of a partition: the supervisor with its terminals and commands.
 type wakers struct {
-	supervisor atomic.Pointer[supervisor.Supervisor]
-	runner     *supervisor.Runner // nil: jobs stay queued
-	logs       string             // a temporary directory; empty: the logs stay
+	supervisor *supervisor.Supervisor // nil before start
+	runner     *supervisor.Runner     // nil: jobs stay queued
+	logs       string                 // a temporary directory; empty: the logs stay
 	stop       chan struct{}
 }
 
 // agentLogs is the directory in store.dir with the output of commands.
 const agentLogs = "agents"
 
-// start begins to work off jobs, if threads.supervisor_mode and the machine allow it. It looks for
-// unread messages in any case.
+// start begins to work off jobs, where they can be. It looks for unread messages in any case.
 func (w *wakers) start(t *threadEndpoint) error {
-	c := &t.cfg.Threads
-	sc := supervisor.Config{Jobs: t.jobs, Interval: c.WorkerPollInterval, Quiet: c.TriggerQuietWindow}
-	if c.SupervisorMode != config.SupervisorOff {
+	sc := supervisor.Config{Jobs: t.jobs, Interval: t.cfg.Threads.WorkerPollInterval, Machine: t.shared.Machine}
+	if t.shared.tmux != nil {
 		if err := w.open(t, &sc); err != nil {
 			return err
 		}
 	}
 	s := supervisor.Start(sc)
-	w.supervisor.Store(s)
-	w.stop = make(chan struct{})
+	w.supervisor, w.stop = s, make(chan struct{})
 	go func() {
 		for {
 			select {
@@ -51,21 +76,8 @@ func (w *wakers) start(t *threadEndpoint) error {
 	return nil
 }
 
-// open completes sc by what wakes agents. Without tmux it leaves it as it is.
-func (w *wakers) open(t *threadEndpoint, sc *supervisor.Config) error {
-	c := &t.cfg.Threads
-	tmux, err := supervisor.NewTmux(supervisor.TmuxConfig{Environ: agentEnviron(os.Environ()), Sessions: c.SupervisorTmuxSessions, Deny: c.SupervisorDenyCommands,
-		Quiet: c.TriggerQuietWindow, Parse: parseRuntime})
-	if err == nil {
-		err = tmux.Available(context.Background())
-	}
-	switch {
-	case err != nil && c.SupervisorMode == config.SupervisorTmux:
-		return fmt.Errorf("cannot use threads.supervisor_mode = tmux: %w", err)
-	case err != nil:
-		t.logger.Info("agents are not woken: jobs stay queued", "reason", err.Error())
-		return nil
-	}
+// open completes sc by what wakes agents.
+func (w *wakers) open(t *threadEndpoint, sc *supervisor.Config) (err error) {
 	logs := filepath.Join(t.cfg.Store.Dir, agentLogs)
 	if t.cfg.Store.Mode == config.StoreMemory {
 		if logs, err = os.MkdirTemp("", "trunkline-agents-"); err != nil {
@@ -73,11 +85,11 @@ func (w *wakers) open(t *threadEndpoint, sc *supervisor.Config) error {
 		}
 		w.logs = logs
 	}
-	w.runner, err = supervisor.NewRunner(supervisor.RunnerConfig{Dir: c.SupervisorWorkdir, Environ: agentEnviron(os.Environ()), LogDir: logs})
+	w.runner, err = supervisor.NewRunner(supervisor.RunnerConfig{Dir: t.cfg.Threads.SupervisorWorkdir, Environ: agentEnviron(os.Environ()), LogDir: logs})
 	if err != nil {
 		return fmt.Errorf("cannot run commands for agents: %w", err)
 	}
-	sc.Deliver, sc.Run, sc.Acked, sc.Parallel = tmux.Deliver, w.runner.Run, t.jobs.Acked, c.WorkerMaxParallelJobs
+	sc.Deliver, sc.Run, sc.Acked = t.shared.tmux.Deliver, w.runner.Run, t.jobs.Acked
 	timeWakes(sc, t.recorder)
 	return nil
 }
@@ -100,20 +112,13 @@ func parseRuntime(runtime string) (session, window string, pane int, ok bool) {
 	return t.Session, t.Window, t.Pane, ok
 }
 
-// busy reports whether a person is expected at a runtime.
-func (w *wakers) busy(runtime string) bool {
-	s := w.supervisor.Load()
-	return s != nil && s.HumanTyping(runtime)
-}
-
 // close waits for the attempts under way until ctx ends, and ends what runs.
 func (w *wakers) close(ctx context.Context) {
-	s := w.supervisor.Load()
-	if s == nil {
+	if w.supervisor == nil {
 		return
 	}
 	close(w.stop)
-	s.Close(ctx)
+	w.supervisor.Close(ctx)
 	if w.runner != nil {
 		w.runner.Close()
 	}

@@ -1,0 +1,240 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/handlers/threads/method"
+	"trunkline/handlers/threads/route"
+	"trunkline/handlers/threads/token"
+)
+
+// threadServer is what the agent threads of all partitions have in common; nil where they are
+// closed.
+type threadServer struct {
+	waking
+	verifier *token.Current
+	peers    *token.Peers
+	pending  *method.Budget
+	ready    func() bool
+	devToken string // of --dev
+	logger   *slog.Logger
+}
+
+// threadsClosed is why agent threads are closed, for the banner.
+const threadsClosed = "threads off: no key source (threads.jwks_url, threads.jwks_file, threads.public_key_file or threads.hs256_secret_file)"
+
+// openThreadServer opens what tokens are verified by, and what wakes agents; nil without a key
+// source, or without addresses.
+func openThreadServer(cfg *config.Config, ready func() bool, o Options) (*threadServer, error) {
+	c := &cfg.Threads
+	if len(c.ListenAddr)+len(c.LinesAddr) == 0 || c.KeySources() == 0 && !cfg.Dev() {
+		return nil, nil
+	}
+	t := &threadServer{peers: token.NewPeers(c.FailedAuthPer10s), pending: method.NewBudget(0), ready: ready, logger: o.Logger}
+	v, err := t.newVerifier(c)
+	if err != nil {
+		return nil, err
+	}
+	t.verifier = token.NewCurrent(v)
+	if t.waking, err = openWaking(c, o); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// close ends what tokens are verified by. No endpoint is left.
+func (t *threadServer) close() {
+	if t != nil {
+		t.verifier.Close()
+	}
+}
+
+// newVerifier opens the key source; with --dev and without one it makes a key and a token.
+func (t *threadServer) newVerifier(c *config.Threads) (v *token.Verifier, err error) {
+	tc := token.Config{
+		KeySetURL: c.JWKSURL, KeySetFile: c.JWKSFile, PublicKeyFile: c.PublicKeyFile, SecretFile: c.HS256SecretFile, Issuer: c.Issuer,
+		Audience: c.Audience, ClockSkew: c.ClockSkew, MaxTTL: c.MaxTokenTTL, RevocationFile: c.RevocationFile, Workspace: c.WorkspaceID, Logger: t.logger,
+	}
+	if c.KeySources() == 0 {
+		if t.devToken, err = devKey(&tc); err != nil {
+			return nil, fmt.Errorf("cannot make a key for agent threads: %w", err)
+		}
+		defer os.Remove(tc.PublicKeyFile)
+	}
+	if v, err = token.New(tc); err != nil {
+		return nil, fmt.Errorf("cannot open agent threads: %w", err)
+	}
+	return v, nil
+}
+
+// devIssuer is the issuer of the tokens that --dev makes.
+const devIssuer = "trunkline-dev"
+
+// devTokenFor is how long a token of --dev is valid.
+const devTokenFor = 24 * time.Hour
+
+// devKey makes a key pair, and a token for a coordinator by it. The private half is forgotten.
+func devKey(tc *token.Config) (text string, err error) {
+	private, public, err := token.NewKey()
+	if err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp("", "trunkline-dev-*.pem")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(public)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", err
+	}
+	tc.PublicKeyFile = f.Name()
+	if tc.Issuer == "" {
+		tc.Issuer = devIssuer
+	}
+	if tc.Audience == "" {
+		tc.Audience = token.DefaultAudience
+	}
+	now := time.Now().Truncate(time.Second)
+	workspace := tc.Workspace
+	if workspace == "" {
+		workspace = "dev"
+	}
+	claims := token.Claims{Agent: "dev_coordinator", Workspace: workspace, Session: "dev_session", ID: fmt.Sprintf("dev-%d", now.UnixNano()),
+		Role: token.Coordinator, Issued: float64(now.Unix()), Expires: float64(now.Add(devTokenFor).Unix())}
+	return token.Sign(private, &claims, tc.Issuer, tc.Audience)
+}
+
+// authServers are the issuers that MCP clients are shown (threads §4.10).
+func authServers(c *config.Threads) []string {
+	if len(c.AuthServers) == 0 && strings.HasPrefix(c.Issuer, "https://") {
+		return []string{c.Issuer}
+	}
+	return c.AuthServers
+}
+
+// listenThreads opens the listeners of HTTP and of lines.
+func listenThreads(cfg *config.Config, o Options) (web, lines []bound, err error) {
+	if web, err = listenOrFree(cfg, &cfg.Threads.Access, o); err != nil {
+		return nil, nil, err
+	}
+	if lines, err = listenOrFree(cfg, cfg.Threads.Lines(), o); err != nil {
+		closeAll(web)
+		return nil, nil, err
+	}
+	for i := range web {
+		web[i].ln = o.files.Listener(web[i].ln, o.Logger)
+	}
+	return web, lines, nil
+}
+
+// listenOrFree is listenAll. With --dev, an address that was not chosen and is in use is replaced
+// by one with a free port: throw-away instances run side by side.
+func listenOrFree(cfg *config.Config, a *config.Access, o Options) ([]bound, error) {
+	bs, err := listenAll(a, o)
+	if errors.Is(err, syscall.EADDRINUSE) && cfg.Dev() && cfg.IsDefault(a) {
+		free := *a
+		free.ListenAddr = []string{"127.0.0.1:0"}
+		return listenAll(&free, o)
+	}
+	return bs, err
+}
+
+// threadRouter is the listeners of agent threads of a node where the journal has several
+// partitions: each request goes to the partition of its workspace. It is nil where there is one
+// partition, or where agent threads are closed.
+type threadRouter struct {
+	web               *route.Web
+	lines             *route.Lines
+	webBound, lnBound []bound
+	tasks             sync.WaitGroup
+}
+
+// The surfaces of agent threads as other nodes name them.
+const (
+	threadsService = "threads"
+	linesService   = "threads-lines"
+)
+
+// openThreadRouter binds the listeners of agent threads where there are several partitions.
+func (s *server) openThreadRouter(o Options) (*threadRouter, error) {
+	if s.threads == nil {
+		return nil, nil
+	}
+	cfg := s.cfg.Load()
+	web, lines, err := listenThreads(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	rc := route.Config{
+		Partitions: len(s.parts), Dial: s.dialer(threadsService), Hold: o.cluster.term + forwardHold, MaxConnections: cfg.Threads.MaxConnections,
+		IDs: func(dst []byte) []byte { return s.first().kernel.threads.engine.AppendRequestID(dst) }, Logger: s.log,
+	}
+	r := &threadRouter{web: route.NewWeb(rc), webBound: web, lnBound: lines}
+	rc.Dial = s.dialer(linesService)
+	r.lines = route.NewLines(rc)
+	return r, nil
+}
+
+// threadsBound returns the listeners of agent threads.
+func (s *server) threadsBound() (web, lines []bound) {
+	if r := s.threadRouter; r != nil {
+		return r.webBound, r.lnBound
+	}
+	if t := s.first().threads; t != nil {
+		return t.webBound, t.lnBound
+	}
+	return nil, nil
+}
+
+// serve starts answering on every listener.
+func (r *threadRouter) serve(report func(error)) {
+	if r == nil {
+		return
+	}
+	for _, b := range r.webBound {
+		r.tasks.Go(func() { report(r.web.Serve(b.ln)) })
+	}
+	for _, b := range r.lnBound {
+		r.tasks.Go(func() { report(r.lines.Serve(b.ln)) })
+	}
+}
+
+// shutdown answers what was asked within grace.
+func (r *threadRouter) shutdown(grace time.Duration) {
+	if r == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), min(grace, threadsGrace))
+	defer cancel()
+	r.tasks.Go(func() { _ = r.web.Shutdown(ctx) }) // what is left then is closed
+	_ = r.lines.Shutdown(ctx)
+	r.tasks.Wait()
+}
+
+// abort ends a router that never served.
+func (r *threadRouter) abort() {
+	if r == nil {
+		return
+	}
+	closeAll(r.webBound)
+	closeAll(r.lnBound)
+	r.shutdown(forceAfter)
+}
+
+// limit changes how many clients there may be.
+func (r *threadRouter) limit(c *config.Threads) {
+	if r != nil {
+		r.web.SetMaxConnections(c.MaxConnections)
+		r.lines.SetMaxConnections(c.MaxConnections)
+	}
+}
