@@ -67,8 +67,8 @@ func TestTheLastOwnerCounts(t *testing.T) {
 	}
 }
 
-// TestAnOrderIsForOneLease: one that waits while the partition is given to another node is refused. A
-// node that owns the partition again keeps it.
+// TestAnOrderIsForOneLease: one that waits while the partition is given to another node is refused.
+// A node that owns the partition again keeps it.
 func TestAnOrderIsForOneLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{id: "a", cfg: new(config.Cluster)}
