@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"trunkline/cmd/trunkline/internal/benchview/screen"
+	"trunkline/fuzz/kit"
 )
 
 // ptyRun is a program that has a terminal, as a person would run it.
@@ -30,7 +30,7 @@ type ptyRun struct {
 // onTerminal starts a command on a new terminal.
 func onTerminal(t *testing.T, columns, rows int, cmd *exec.Cmd) *ptyRun {
 	t.Helper()
-	keys, tty := openPTY(t)
+	keys, tty := kit.Terminal(t)
 	r := &ptyRun{Screen: screen.New(t, columns, rows, utf8.RuneCountInString), t: t, cmd: cmd, keys: keys, ended: make(chan struct{})}
 	r.resize(columns, rows)
 	r.before = r.settings()
@@ -52,28 +52,6 @@ func onTerminal(t *testing.T, columns, rows int, cmd *exec.Cmd) *ptyRun {
 		keys.Close()
 	})
 	return r
-}
-
-func openPTY(t *testing.T) (keys, tty *os.File) {
-	t.Helper()
-	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	return keys, tty
 }
 
 // resize changes the window. The screen changes first, so that it is never narrower than the window

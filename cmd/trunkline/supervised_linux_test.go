@@ -569,7 +569,7 @@ func TestTheNumberOfSockets(t *testing.T) {
 func TestAServerEndsWithItsTerminal(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "serve", "--dev", "--listen=127.0.0.1:0", "--http-listen=", "--threads-listen=", "--set=threads.lines_addr=", "--admin-listen=")
 	cmd.Args[0], cmd.Dir = "trunkline", t.TempDir() // see TestMain
-	keys, tty := openPTY(t)
+	keys, tty := kit.Terminal(t)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {

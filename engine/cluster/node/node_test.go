@@ -469,8 +469,8 @@ func TestAFullNode(t *testing.T) {
 	f(8, 7, true)
 }
 
-// TestANodeThatIsNotOfTheList stays out: as a voter it would have the others need a larger majority,
-// also when it is gone.
+// TestANodeThatIsNotOfTheList stays out: as a voter it would have the others need a larger
+// majority, also when it is gone.
 func TestANodeThatIsNotOfTheList(t *testing.T) {
 	t.Parallel()
 	r := cluster(t, nil)

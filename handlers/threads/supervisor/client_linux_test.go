@@ -1,8 +1,6 @@
 package supervisor
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -13,12 +11,17 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"trunkline/fuzz/kit"
 )
 
 // attach has a person look at a session on a terminal. What is written to the result is typed.
 func (r *rig) attach(session string) (keys *os.File) {
 	r.t.Helper()
-	keys, tty := openTerminal(r.t)
+	keys, tty := kit.Terminal(r.t)
+	if err := unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 100, Row: 30}); err != nil {
+		r.t.Fatal(err)
+	}
 	cmd := exec.Command("tmux", "attach-session", "-t", "="+session)
 	cmd.Env = r.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
@@ -44,31 +47,6 @@ func (r *rig) attach(session string) (keys *os.File) {
 		return list != "" && strings.Count(list, "\n") >= before
 	})
 	return keys
-}
-
-func openTerminal(t *testing.T) (keys, tty *os.File) {
-	t.Helper()
-	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 100, Row: 30}); err != nil {
-		t.Fatal(err)
-	}
-	return keys, tty
 }
 
 // TestPersonAtThePane: a person who used a client of the pane a moment ago is left alone, however

@@ -56,8 +56,20 @@ func TestWhoMayOwn(t *testing.T) {
 	f("b", func(all states) { all[0].Partitions[0].Index += mayLag + 1 }, console.ErrRefused, "50001 records behind")
 }
 
-// TestAnOrderIsForOneLease: one that waits while the partition is given to another node is refused. A
-// node that owns the partition again keeps it.
+// TestTheLastOwnerCounts: one that was paused may not know of it yet.
+func TestTheLastOwnerCounts(t *testing.T) {
+	for _, last := range []int{0, 2} {
+		all := nodesOf("a", "")
+		all[2].Partitions[0].Role = obs.RoleOwner
+		all[last].Partitions[0].Fence = 7
+		if from, err := all.mayMove(0, "b"); err != nil || from != all[last].Node {
+			t.Errorf("from %q, %v, not from %q", from, err, all[last].Node)
+		}
+	}
+}
+
+// TestAnOrderIsForOneLease: one that waits while the partition is given to another node is refused.
+// A node that owns the partition again keeps it.
 func TestAnOrderIsForOneLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{id: "a", cfg: new(config.Cluster)}

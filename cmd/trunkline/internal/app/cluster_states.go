@@ -13,14 +13,16 @@ import (
 // states are those of the nodes that answer.
 type states []nodeState
 
-// owner returns the node that owns a partition, nil for none.
-func (all states) owner(partition int) *nodeState {
+// owner returns the node that owns a partition, nil for none. One that was paused may not know yet
+// that another one has a later fence.
+func (all states) owner(partition int) (owner *nodeState) {
 	for i := range all {
-		if all[i].Partitions[partition].Role == obs.RoleOwner {
-			return &all[i]
+		p := &all[i].Partitions[partition]
+		if p.Role == obs.RoleOwner && (owner == nil || p.Fence > owner.Partitions[partition].Fence) {
+			owner = &all[i]
 		}
 	}
-	return nil
+	return owner
 }
 
 // mayMove returns the owner of a partition, if a node can take it over from that.

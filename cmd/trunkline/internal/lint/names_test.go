@@ -38,6 +38,8 @@ var unusedNames = map[string]string{
 // unsharedNames lists exported names that no other package uses, each with its reason.
 var unsharedNames = map[string]string{
 	"bench/internal/goal.Ratios":                      "bench/cluster, a module of its own, uses it",
+	"bench/internal/load.MeasureRunning":              "bench/cluster, a module of its own, uses it",
+	"bench/internal/load.Running":                     "bench/cluster, a module of its own, uses it",
 	"cmd/trunkline/chart.Figure":                      "bench/report, a module of its own, uses it",
 	"cmd/trunkline/internal/journaltool.Journal":      "functions return it",
 	"engine/bus.Bus.Subscribe":                        "tests and benchmarks of other rooms open plain subscriptions",
