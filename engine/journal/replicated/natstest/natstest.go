@@ -135,7 +135,8 @@ func (c *Cluster) Addr(node int) string {
 	return addr.String()
 }
 
-// Silence has requests of the clients of a server on a subject, which may have wildcards, never be answered.
+// Silence has requests of the clients of a server on a subject never be answered. The subject may
+// have wildcards.
 func (c *Cluster) Silence(node int, subject string) {
 	c.t.Helper()
 	const nowhere = "nowhere"
