@@ -24,7 +24,12 @@ const (
 	pollEach = 20 * time.Millisecond
 )
 
-const ownerMetric = "trunkline_cluster_owner"
+const (
+	ownerMetric  = "trunkline_cluster_owner"
+	ownersMetric = "trunkline_cluster_owner_known"
+	lagMetric    = "trunkline_cluster_lag_records"
+	epochMetric  = "trunkline_cluster_epoch"
+)
 
 // leadsLine is what the server of a node that has begun to lead the stream of the journal logs.
 const leadsLine = "new stream leader for '$G > " + clusterName + "_0'"
@@ -108,9 +113,24 @@ func (c *nodes) start(n *node) (err error) {
 	return err
 }
 
-// ready waits until one node owns the journal and the others know it.
+// ready waits until one node owns the journal and the others have all of it: one that reads it still
+// cannot take over.
 func (c *nodes) ready() error {
-	return await("three nodes that serve", func() bool { return c.owner() != nil && c.count("trunkline_cluster_owner_known") == 3 })
+	return await("three nodes that serve", func() bool { return c.owner() != nil && c.count(ownersMetric) == 3 && c.warm() })
+}
+
+// warm reports whether all nodes follow one owner, without a lag.
+func (c *nodes) warm() bool {
+	epoch := 0.0
+	for _, n := range c.all {
+		m, err := n.server.Metrics()
+		lag, known := m[lagMetric]
+		if err != nil || !known || lag > 0 || m[epochMetric] == 0 || epoch != 0 && m[epochMetric] != epoch {
+			return false
+		}
+		epoch = m[epochMetric]
+	}
+	return true
 }
 
 // owner returns the node that owns the journal, nil where none does, or not one alone.

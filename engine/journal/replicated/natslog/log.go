@@ -264,7 +264,9 @@ func (l *Log) each(ctx context.Context, subject string, forever bool, f func(seq
 	if err != nil {
 		return err
 	}
-	defer func() { _ = sub.Unsubscribe() }()             // the server forgets the consumer at the latest when it is idle
+	// Servers answer an end of it only while they have a leader, and forget an idle one themselves:
+	// a node that is to take the log over does not wait for that.
+	defer func() { go func() { _ = sub.Unsubscribe() }() }()
 	if err := sub.SetPendingLimits(-1, -1); err != nil { // the server sends no more than was taken
 		return err
 	}

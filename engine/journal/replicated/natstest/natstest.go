@@ -135,6 +135,23 @@ func (c *Cluster) Addr(node int) string {
 	return addr.String()
 }
 
+// Silence has requests of the clients of a server on a subject, which may have wildcards, never be answered.
+func (c *Cluster) Silence(node int, subject string) {
+	c.t.Helper()
+	const nowhere = "nowhere"
+	if err := c.servers[node].GlobalAccount().AddMapping(subject, nowhere); err != nil {
+		c.t.Fatal(err)
+	}
+	nc := c.Connect(node)
+	c.t.Cleanup(nc.Close)
+	if _, err := nc.Subscribe(nowhere, func(*nats.Msg) {}); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 // Connect returns a connection to a server, which the caller closes.
 func (c *Cluster) Connect(node int) *nats.Conn {
 	c.t.Helper()
