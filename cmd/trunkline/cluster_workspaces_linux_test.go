@@ -185,6 +185,9 @@ func (r *threadRig) lookAtPartitions(n *clusterNode, partitions int) {
 	}) {
 		r.t.Fatalf("the client %s of lines is not listed with its connection to its owner: %+v", c.LocalAddr(), rows)
 	}
+	if !slices.ContainsFunc(rows.Connections, func(row obs.Connection) bool { return strings.HasPrefix(row.ID, "threads-http.") }) {
+		r.t.Errorf("no connection of HTTP to its owner is listed: %+v", rows)
+	}
 	if code, talk := n.operate("connections", "drop", rows.Connections[i].ID); code != 0 {
 		r.t.Errorf("drop %s: exit code %d: %s", rows.Connections[i].ID, code, talk)
 	}
