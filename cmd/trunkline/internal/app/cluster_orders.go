@@ -261,7 +261,7 @@ func (s *server) awaitOwner(ctx context.Context, partition int, to string) (stri
 func (s *server) drainNode(ctx context.Context) error {
 	c := s.options.cluster
 	before := c.drained.Swap(true) // of two nodes that drain at once, neither counts on the other
-	next, err := s.successors(ctx)
+	next, err := s.nextOwners(ctx)
 	if err != nil {
 		c.drained.Store(before)
 		return err
@@ -270,24 +270,8 @@ func (s *server) drainNode(ctx context.Context) error {
 	return s.handOverAll(ctx, next)
 }
 
-// handOverAll gives partitions to nodes, and returns when those own them.
-func (s *server) handOverAll(ctx context.Context, next map[int]string) (err error) {
-	for _, partition := range slices.Sorted(maps.Keys(next)) {
-		err = s.handOver(ctx, partition, next[partition])
-		if err != nil && !errors.Is(err, console.ErrRefused) { // else it is another node's by now
-			return err
-		}
-	}
-	for partition, to := range next {
-		if _, err = s.awaitOwner(ctx, partition, to); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// successors returns who is to own each partition that this node owns.
-func (s *server) successors(ctx context.Context) (next map[int]string, err error) {
+// nextOwners returns the nodes that can own what this one owns, by partition.
+func (s *server) nextOwners(ctx context.Context) (next map[int]string, err error) {
 	for _, r := range s.replicas() {
 		for r.lease.begins() && pause(ctx, ownerChecks) {
 		}
@@ -308,6 +292,22 @@ func (s *server) successors(ctx context.Context) (next map[int]string, err error
 		}
 	}
 	return next, nil
+}
+
+// handOverAll gives partitions to nodes, and returns when those own them, or others.
+func (s *server) handOverAll(ctx context.Context, next map[int]string) error {
+	for _, partition := range slices.Sorted(maps.Keys(next)) {
+		err := s.handOver(ctx, partition, next[partition])
+		if err != nil && !errors.Is(err, console.ErrRefused) { // else it is another node's by now
+			return err
+		}
+	}
+	for partition, to := range next {
+		if _, err := s.awaitOwner(ctx, partition, to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rebalance moves partitions until the nodes own as many each, or one more.

@@ -35,7 +35,7 @@ func (s *server) watchRoom() {
 
 // giveWay hands over what this node owns.
 func (s *server) giveWay(ctx context.Context) error {
-	next, err := s.successors(ctx)
+	next, err := s.nextOwners(ctx)
 	if err != nil {
 		return err
 	}
