@@ -11,6 +11,7 @@ import (
 	"math"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -480,3 +481,22 @@ type scripted struct{ io.Writer }
 
 // Read implements io.Reader.
 func (s *scripted) Read([]byte) (int, error) { return 0, io.EOF }
+
+// TestManyAtOnce: clients that come together, as after a takeover, all have their connection.
+func TestManyAtOnce(t *testing.T) {
+	s, addr := start(t, config("n1"))
+	echo(t, s.Service("kernel", 0))
+	cfg := config("n2")
+	var all sync.WaitGroup
+	for range 4 * maxGreeting {
+		all.Go(func() {
+			c, err := Dial(t.Context(), addr, &cfg, "kernel", 0, "x")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = c.Close()
+		})
+	}
+	all.Wait()
+}

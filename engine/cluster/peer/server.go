@@ -18,9 +18,12 @@ const (
 	defaultMaxConnections = 4096
 	// handshakeWithin bounds a handshake, TLS included.
 	handshakeWithin = 5 * time.Second
-	// maxGreeting is how many handshakes go on at a time. One more ends the oldest one: a node is
-	// done with its own long before it is that.
-	maxGreeting = 256
+	// maxGreeting is how many handshakes go on at a time. One more ends the oldest one, once that
+	// had shortGreeting: many clients that come at once, as after a takeover, are served in turn.
+	maxGreeting   = 256
+	shortGreeting = 250 * time.Millisecond
+	// roomChecks is how often is looked whether one more handshake may begin.
+	roomChecks = 5 * time.Millisecond
 	// refusalsEvery is how often a refusal is a warning; further ones are for debugging.
 	refusalsEvery = time.Second
 )
@@ -62,7 +65,7 @@ type Server struct {
 	mu       sync.Mutex
 	services map[place]*service
 	open     int
-	greeting list.List // connections in their handshakes, oldest first
+	greeting list.List // of greeting, oldest first
 	warned   time.Time
 }
 
@@ -110,14 +113,26 @@ func (s *Server) Serve() error {
 // acceptPause is what passes after an error of a listener, such as no free descriptor.
 const acceptPause = 50 * time.Millisecond
 
-// begin notes a handshake; greeted is called at its end.
+// greeting is a handshake that goes on.
+type greeting struct {
+	net.Conn
+	since time.Time
+}
+
+// begin notes a handshake, once there is room for it; greeted is called at its end.
 func (s *Server) begin(nc net.Conn) (greeted func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.greeting.Len() >= maxGreeting {
-		_ = s.greeting.Remove(s.greeting.Front()).(net.Conn).Close()
+	for s.greeting.Len() >= maxGreeting {
+		if oldest := s.greeting.Front(); time.Since(oldest.Value.(greeting).since) >= shortGreeting {
+			_ = s.greeting.Remove(oldest).(greeting).Close()
+			break
+		}
+		s.mu.Unlock()
+		time.Sleep(roomChecks)
+		s.mu.Lock()
 	}
-	e := s.greeting.PushBack(nc)
+	e := s.greeting.PushBack(greeting{nc, time.Now()})
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
