@@ -84,6 +84,7 @@ func (s *soak) fill(room int64) {
 	if s.rng.IntN(3) > 0 {
 		s.own(n)
 	}
+	logged := len(n.out.String())
 	s.disk.leave(room)
 	if n.role() == "owner" {
 		s.until("the owner is full, or was replaced", func() bool { return !n.isReady() || n.role() != "owner" })
@@ -93,6 +94,9 @@ func (s *soak) fill(room int64) {
 		s.owner(s.but(n)...)
 		s.load.more(20)
 		s.disk.leave(muchRoom)
+		if !n.runs() && strings.Contains(n.out.String()[logged:], "no space left for the rows") { // which ends the process
+			s.start(n)
+		}
 		s.ready(n)
 		return
 	}

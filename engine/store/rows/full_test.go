@@ -122,6 +122,24 @@ func faultyDB(t *testing.T, match func(errorfs.Op) bool, err error, cfg Config) 
 	return d, fault
 }
 
+// TestFullAtTheBeginning: rows for which there is no room are made once there is some.
+func TestFullAtTheBeginning(t *testing.T) {
+	stamp := func(op errorfs.Op) bool { return strings.Contains(op.Path, stampName) && takesSpace(op) }
+	fault := &faulty{match: stamp, err: syscall.ENOSPC}
+	fault.n.Store(-1)
+	d := mustOpen(t, Config{Dir: "d", FS: errorfs.Wrap(vfs.NewMem(), fault), OnFatal: func(err error) { t.Error(err) }})
+	for range 2 {
+		if err := d.Flush(1); !errors.Is(err, errFull) {
+			t.Fatal(err)
+		}
+	}
+	fault.n.Store(0)
+	mustPut(t, d, 0, 10, 100)
+	mustFlush(t, d, 1)
+	wantRows(t, d, 10, 100)
+	mustClose(t, d)
+}
+
 // TestFullPasses: without room for files a Flush fails, Full is true, and what is put stays
 // readable; with room again everything is as if nothing had been.
 func TestFullPasses(t *testing.T) {

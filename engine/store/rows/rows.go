@@ -146,6 +146,9 @@ func (d *DB) own() error {
 	if failed := d.err(); failed != nil {
 		err = failed // the reason; err is what followed
 	}
+	if err != nil && !d.made && errors.Is(err, errFull) {
+		return err // nothing is there yet: rows are made once there is room
+	}
 	if err != nil {
 		d.failure.Store(&err)
 		if d.fs.end(); d.db != nil {
