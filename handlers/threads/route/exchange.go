@@ -144,7 +144,11 @@ func (x *exchange) send() {
 	if !r.ProtoAtLeast(1, 1) {
 		except = ofHTTP10
 	}
-	fmt.Fprintf(out, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, r.RequestURI, r.Host)
+	host := r.Host
+	if r.URL.Host != "" {
+		host = "" // the owner takes it from the target, which may have what no field may
+	}
+	fmt.Fprintf(out, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, r.RequestURI, host)
 	if r.ContentLength < 0 {
 		_, _ = out.WriteString("Transfer-Encoding: chunked\r\n")
 	}
