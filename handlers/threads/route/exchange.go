@@ -29,7 +29,7 @@ type exchange struct {
 // request; else it is closed. It panics with http.ErrAbortHandler where the connection of the
 // client has to end.
 func (x *exchange) run() (again bool) {
-	defer context.AfterFunc(x.r.Context(), func() { _ = x.leg.SetReadDeadline(time.Now().Add(x.w.gone)) })()
+	defer x.hurry()()
 	if x.r.ContentLength != 0 {
 		_ = x.control.EnableFullDuplex() // the answer may come before the end of the body
 		x.allow(bodyWithin)
@@ -72,6 +72,21 @@ func (x *exchange) run() (again bool) {
 		x.abort()
 	}
 	return true
+}
+
+// hurry bounds how long the answer may take once the client is gone, until end, behind which the
+// deadlines of the leg are those of watch and wake alone.
+func (x *exchange) hurry() (end func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(x.r.Context(), func() {
+		_ = x.leg.SetReadDeadline(time.Now().Add(x.w.gone))
+		close(done)
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
 }
 
 // allow gives the client time to send the rest of its body.
@@ -144,7 +159,11 @@ func (x *exchange) send() {
 	if !r.ProtoAtLeast(1, 1) {
 		except = ofHTTP10
 	}
-	fmt.Fprintf(out, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, r.RequestURI, r.Host)
+	host := r.Host
+	if r.URL.Host != "" {
+		host = "" // the owner takes it from the target, which may have what no field may
+	}
+	fmt.Fprintf(out, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, r.RequestURI, host)
 	if r.ContentLength < 0 {
 		_, _ = out.WriteString("Transfer-Encoding: chunked\r\n")
 	}

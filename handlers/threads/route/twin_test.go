@@ -104,7 +104,7 @@ func heads() (list [][]string) {
 	}
 	add("OPTIONS * HTTP/1.1\nHost: x\n\n", "CONNECT x:1 HTTP/1.1\nHost: x:1\n\n", get("/health"))
 	for _, path := range []string{"/v1/heartbeat_session", "/v1/mcp/heartbeat_session", "//v1/heartbeat_session", "/v1/heartbeat%5fsession", "/v1/heartbeat_session/",
-		"/v1/heartbeat_session?x=%zz&/y", "http://x/v1/heartbeat_session", "http://other//v1/heartbeat_session?z", "/V1/heartbeat_session", "/v1/mcp/nope"} {
+		"/v1/heartbeat_session?x=%zz&/y", "http://x/v1/heartbeat_session", "http://x%ff/v1/heartbeat_session", "http://[fe80::1%25a%20b]/v1/heartbeat_session", "http:///v1/heartbeat_session", "http://other//v1/heartbeat_session?z", "/V1/heartbeat_session", "/v1/mcp/nope"} {
 		for _, fields := range []string{"", "X-Request-Id: mine\n", "X-Request-Id: a b\n", "X-Request-Id: a\nX-Request-Id: b\n", "X-Error-Dialect: legacy\n", "X-Error-Dialect: spec\n",
 			"Connection: keep-alive, X-Y\nX-Y: z\nKeep-Alive: timeout=5\nTe: trailers\n", "Upgrade: websocket\nConnection: Upgrade\n", "X-Forwarded-For: 1.2.3.4\nForwarded: for=x\nVia: 1.0 y\n"} {
 			add(post(path, "$LEAD2", fields, beat), post(path, "$LEAD0", fields, "{}"))

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -268,6 +269,31 @@ func TestSilentOwner(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestManyLastRequests: clients that send many requests at once and end their sending direction get
+// all answers, without a wait for what bounds those of clients that are gone.
+func TestManyLastRequests(t *testing.T) {
+	const requests, rounds = 60, 40
+	c := newCluster(t, 3, web.Limits{}, nil)
+	c.web.gone = 2 * patience
+	text := strings.Repeat("GET /health HTTP/1.1\nHost: x\n\n", requests)
+	var clients sync.WaitGroup
+	for range 16 {
+		clients.Go(func() {
+			for range rounds {
+				p := connect(t, c.at.web)
+				p.write(text)
+				_ = p.Conn.(*net.TCPConn).CloseWrite()
+				if n := strings.Count(p.rest(), "HTTP/1.1 200 OK"); n != requests {
+					t.Errorf("%d answers to %d requests", n, requests)
+					return
+				}
+				_ = p.Close()
+			}
+		})
+	}
+	clients.Wait()
 }
 
 // TestSlowClients has the same limits of time with one server and through a router.
