@@ -70,7 +70,7 @@ type followed struct {
 }
 
 func (f followed) Follow(from journal.Index, each func(first journal.Index, block []byte) error) error {
-	return f.Tail(f.ctx, from, func() <-chan struct{} { return f.turn }, func() bool { return true }, func(uint64, time.Duration) {}, each)
+	return f.Tail(f.ctx, from, func() <-chan struct{} { return f.turn }, func() bool { return true }, func(uint64, time.Duration, bool) {}, each)
 }
 
 // watchedArchive is one whose chunks a test sees.

@@ -165,7 +165,13 @@ func (s shared) Follow(from journal.Index, f func(first journal.Index, block []b
 	copying.Go(func() { l.copySnapshots(ctx) })
 	defer copying.Wait()
 	defer stop()
-	heard := func(fence uint64, sent time.Duration) { l.view.Heard(l.n.clock.elapsed(), fence, int64(sent)) }
+	l.view.Replay(true)
+	defer l.view.Replay(false)
+	heard := func(fence uint64, sent time.Duration, end bool) {
+		if l.view.Heard(l.n.clock.elapsed(), fence, int64(sent)); end {
+			l.view.Replay(false)
+		}
+	}
 	return s.Tail(l.ctx, from, l.turn, l.due, heard, f)
 }
 

@@ -124,6 +124,25 @@ func TestView(t *testing.T) {
 	}
 }
 
+// TestReplay: those whom a log names that is not read to its end have owned it, and may not any more.
+func TestReplay(t *testing.T) {
+	v := NewView(0)
+	v.Replay(true)
+	v.Saw(Beat{Node: "n1"})
+	v.Saw(Beat{Node: "n2", Addr: "b"})
+	if _, ok := v.Owner(); ok {
+		t.Error("an owner is known before the log is read to its end")
+	}
+	time.AfterFunc(time.Millisecond, func() { v.Replay(false) })
+	b, owns, err := v.Await(t.Context())
+	if v.Replay(false); err != nil || b.Node != "n2" || owns.Err() != nil {
+		t.Errorf("%+v, %v", b, err)
+	}
+	if v.Replay(true); owns.Err() == nil {
+		t.Error("an owner goes on while the log is read anew")
+	}
+}
+
 // TestRank: the partitions begin with one node each. Of a partition that is handed over, its new
 // owner is first, and the others come a term later.
 func TestRank(t *testing.T) {

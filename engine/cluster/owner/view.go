@@ -31,6 +31,7 @@ type View struct {
 	mu      sync.Mutex
 	beat    Beat
 	known   bool
+	replays bool  // the log is not read to its end: the owner was that of a former time
 	free    bool  // the last block that came is the one by which the owner has stopped
 	heard   int64 // when the last block of the log was sent at the latest
 	lag     lag
@@ -90,6 +91,26 @@ func (l *lag) latest(now int64, fence uint64, sent int64) int64 {
 	return sent + min(took, l.least+drift(l.since), l.before+drift(l.previous))
 }
 
+// Replay begins or ends the reading of what is in the log already. No owner is known meanwhile:
+// that of a former time does not serve any more.
+func (v *View) Replay(on bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.replays != on {
+		v.replays = on
+		v.renew()
+	}
+}
+
+// renew has all that wait look again. Caller holds mu.
+func (v *View) renew() {
+	v.replace()
+	v.valid, v.replace = context.WithCancel(context.Background())
+}
+
+// owner is Owner. Caller holds mu.
+func (v *View) owner() (Beat, bool) { return v.beat, v.known && !v.replays && !v.beat.Released }
+
 // Saw notes what the owner has written.
 func (v *View) Saw(b Beat) {
 	v.mu.Lock()
@@ -102,8 +123,7 @@ func (v *View) Saw(b Beat) {
 		v.changes++
 	}
 	v.beat, v.known = b, true
-	v.replace()
-	v.valid, v.replace = context.WithCancel(context.Background())
+	v.renew()
 }
 
 // Forget has no owner be known, as nothing is read of the log any more.
@@ -111,8 +131,7 @@ func (v *View) Forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.known = false
-	v.replace()
-	v.valid, v.replace = context.WithCancel(context.Background())
+	v.renew()
 }
 
 // Silent returns how long ago the last block of the log was sent.
@@ -133,7 +152,7 @@ func (v *View) Changes() uint64 {
 func (v *View) Owner() (Beat, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.beat, v.known && !v.beat.Released
+	return v.owner()
 }
 
 // Rank returns the place of a node among the standbys of a partition, for Due: that of its id in
@@ -174,7 +193,8 @@ func (v *View) Rank(ids []string, id string, partition, partitions int) (rank in
 func (v *View) Await(ctx context.Context) (b Beat, owns context.Context, err error) {
 	for {
 		v.mu.Lock()
-		b, ok, valid := v.beat, v.known && !v.beat.Released, v.valid
+		b, ok := v.owner()
+		valid := v.valid
 		v.mu.Unlock()
 		if ok {
 			return b, valid, nil

@@ -15,11 +15,11 @@ import (
 // for what f has not seen, and asks due, as something may have come since. It goes on, with another
 // channel, unless f has seen all and due is true: then it takes the log over and returns nil. Where
 // the stream refuses that, as it has more than it shows, Tail goes on. heard is called for each
-// message of the stream, of whatever kind, with its Owner and Sent. Where the stream does not
-// answer, Tail asks again. It stops at the first error of f and returns it, and when ctx ends or
-// the Store closes. ErrRebuild is returned where what is next was purged or cut, a
+// message of the stream, of whatever kind, with its Owner and Sent, and whether it is one that the
+// Store did not know of, or the last of those. Where the stream does not answer, Tail asks again.
+// It stops at the first error of f and returns it, and when ctx ends or the Store closes. ErrRebuild is returned where what is next was purged or cut, a
 // *journal.DamageError where it is lost.
-func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan struct{}, due func() bool, heard func(owner uint64, sent time.Duration), f func(first journal.Index, block []byte) error) error {
+func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan struct{}, due func() bool, heard Heard, f func(first journal.Index, block []byte) error) error {
 	t := tailing{s: s, ctx: ctx, from: from, cuts: s.cuts(), heard: heard, f: f}
 	next := turn()
 	for {
@@ -47,6 +47,10 @@ func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan
 	}
 }
 
+// Heard is called for a message of a stream, with its Owner and Sent. end: there was no later one
+// when the Store has looked last.
+type Heard func(owner uint64, sent time.Duration, end bool)
+
 // tailing is a Tail that goes on.
 type tailing struct {
 	s       *Store
@@ -57,7 +61,7 @@ type tailing struct {
 	next    uint64 // the next sequence, 0 before it is known
 	whole   joiner
 	last    journal.Index // first index of the last block that f got
-	heard   func(owner uint64, sent time.Duration)
+	heard   Heard
 	f       func(first journal.Index, block []byte) error
 	failed  error // of f
 	refused bool  // the log was not to be taken over, and that is known to the operator
@@ -107,7 +111,7 @@ func (t *tailing) until(turn <-chan struct{}) (ended bool, err error) {
 }
 
 func (t *tailing) take(m *Message) error {
-	t.heard(m.Owner, m.Sent)
+	t.heard(m.Owner, m.Sent, m.Seq >= t.s.stored.Load())
 	t.silent = false
 	switch {
 	case m.Kind == KindControl:

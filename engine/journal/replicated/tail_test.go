@@ -23,7 +23,7 @@ type tailer struct {
 	ended chan error
 }
 
-func unheard(uint64, time.Duration) {}
+func unheard(uint64, time.Duration, bool) {}
 
 // tail begins to follow with a node that has opened its store.
 func tail(t *testing.T, n *member) *tailer {
@@ -323,6 +323,38 @@ func TestTailGoesOnAfterARefusal(t *testing.T) {
 		m[0].append("late")
 		if err := m[0].barrier(); err == nil {
 			t.Error("the former owner appends")
+		}
+	})
+}
+
+// TestTailKnowsTheEnd: the last message that is there when a node begins is the end, and so is each
+// one that comes then.
+func TestTailKnowsTheEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 2)
+		for _, rec := range []string{"one", "two", "three"} {
+			m[0].append(rec)
+			must(t, m[0].barrier())
+		}
+		must(t, m[1].open())
+		var ends []bool
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			heard := func(_ uint64, _ time.Duration, end bool) { ends = append(ends, end) }
+			done <- m[1].store.Tail(ctx, 1, func() <-chan struct{} { return nil }, func() bool { return false }, heard, func(journal.Index, []byte) error { return nil })
+		}()
+		synctest.Wait()
+		before := len(ends)
+		m[0].append("four")
+		must(t, m[0].barrier())
+		synctest.Wait()
+		stop()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if before < 3 || slices.Index(ends, true) != before-1 || len(ends) == before || slices.Contains(ends[before:], false) {
+			t.Errorf("%v, %d of them before", ends, before)
 		}
 	})
 }

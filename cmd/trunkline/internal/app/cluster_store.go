@@ -199,10 +199,18 @@ func (s *sharedStore) Follow(from journal.Index, f func(first journal.Index, blo
 	copying.Go(func() { s.copySnapshots(ctx) })
 	defer copying.Wait() // an owner writes there
 	defer stop()
-	heard := func(fence uint64, sent time.Duration) { l.view.Heard(owner.Now(), fence, int64(sent)) }
+	l.view.Replay(true)
+	heard := func(fence uint64, sent time.Duration, end bool) {
+		if l.view.Heard(owner.Now(), fence, int64(sent)); end {
+			l.view.Replay(false)
+		}
+	}
 	err := s.Tail(l.ended, from, l.turn, func() bool { return l.due() && l.able() }, heard, f)
 	if err != nil && l.ended.Err() != nil {
 		return errInterrupted
+	}
+	if err == nil {
+		l.view.Replay(false)
 	}
 	return err
 }
