@@ -124,7 +124,8 @@ func TestView(t *testing.T) {
 	}
 }
 
-// TestReplay: those whom a log names that is not read to its end have owned it, and may not any more.
+// TestReplay: no owner is known while a log is read that was there before: those of its beats may
+// have been replaced since.
 func TestReplay(t *testing.T) {
 	v := NewView(0)
 	v.Replay(true)

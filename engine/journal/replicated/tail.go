@@ -12,13 +12,14 @@ import (
 // Tail calls f with every block from the one that holds an index on: those that are stored and
 // those that will be. A block is lent until f returns. turn returns a channel that is closed when
 // this node is to take the log over, or was shown nothing for a while; then Tail asks the stream
-// for what f has not seen, and asks due, as something may have come since. It goes on, with another
-// channel, unless f has seen all and due is true: then it takes the log over and returns nil. Where
-// the stream refuses that, as it has more than it shows, Tail goes on. heard is called for each
-// message of the stream, of whatever kind, with its Owner and Sent, and whether it is one that the
-// Store did not know of, or the last of those. Where the stream does not answer, Tail asks again.
-// It stops at the first error of f and returns it, and when ctx ends or the Store closes. ErrRebuild is returned where what is next was purged or cut, a
-// *journal.DamageError where it is lost.
+// for what f has not seen, and asks due, as something may have come since. It goes on, with
+// another channel, unless f has seen all and due is true: then it takes the log over and returns
+// nil. Where the stream refuses that, as it has more than it shows, Tail goes on. heard is called
+// for each message of the stream, of whatever kind, with its Owner and Sent, and whether it is one
+// that the Store did not know of, or the last of those. Where the stream does not answer, Tail
+// asks again. It stops at the first error of f and returns it, and when ctx ends or the Store
+// closes. ErrRebuild is returned where what is next was purged or cut, a *journal.DamageError
+// where it is lost.
 func (s *Store) Tail(ctx context.Context, from journal.Index, turn func() <-chan struct{}, due func() bool, heard Heard, f func(first journal.Index, block []byte) error) error {
 	t := tailing{s: s, ctx: ctx, from: from, cuts: s.cuts(), heard: heard, f: f}
 	next := turn()
