@@ -242,7 +242,7 @@ func TestTally(t *testing.T) {
 	var out bytes.Buffer
 	b.table().Print(&out)
 	got := strings.Join(strings.Fields(out.String()), " ")
-	for _, text := range []string{" requests 7 ", " longest search for an order, ms 7 ", " rounds ended by a stop at rest 2", " histories that no order explains 0 "} {
+	for _, text := range []string{" requests 7 ", " longest search for an order, µs 7 ", " rounds ended by a stop at rest 2", " histories that no order explains 0 "} {
 		if !strings.Contains(got+" ", text) {
 			t.Errorf("%q is not in %s", text, got)
 		}

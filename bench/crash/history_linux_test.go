@@ -109,7 +109,7 @@ func (hs *histories) evaluate() {
 			slices.SortStableFunc(h.ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 			began := time.Now()
 			result, fault := verdict(h.pid, h.ops, hs.g.pages())
-			hs.g.count.most(longestVerdict, time.Since(began).Milliseconds())
+			hs.g.count.most(longestVerdict, time.Since(began).Microseconds())
 			hs.g.count.add(historiesEvaluated, 1)
 			hs.g.count.add(historyOps, int64(len(h.ops)))
 			switch result {

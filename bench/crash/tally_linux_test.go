@@ -24,7 +24,7 @@ const (
 	historiesEvaluated
 	historyOps
 	historyPending
-	longestVerdict // in milliseconds
+	longestVerdict // in microseconds
 	historiesUnknown
 	violations
 	endedBy // the first of as many as there are endings
@@ -35,7 +35,7 @@ var countNames = [endedBy + 1]string{roundsAlways: "rounds of always", roundsInt
 	roundsFrequent: "rounds with frequent snapshots", restarts: "restarts", snapshots: "snapshots written", sent: "requests",
 	confirmed: "changes confirmed", unanswered: "requests without a reply", retriedUnread: "of them, sent again before anything was read",
 	retriedKnown: "answered requests sent again", historiesEvaluated: "histories", historyOps: "operations in them", historyPending: "of them, without a reply",
-	longestVerdict: "longest search for an order, ms", historiesUnknown: "histories not decided in time", violations: "histories that no order explains",
+	longestVerdict: "longest search for an order, µs", historiesUnknown: "histories not decided in time", violations: "histories that no order explains",
 	endedBy: "rounds ended by "}
 
 // tally is what was counted; it is safe for concurrent use.

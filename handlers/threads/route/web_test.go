@@ -179,11 +179,12 @@ func TestNoOwner(t *testing.T) {
 			}
 		}
 	}
-	p.served(0)
-	p.write("GET /metrics HTTP/1.1\nHost: x\n\n")
-	if a, _ := p.answer("GET"); !strings.HasPrefix(a, "HTTP/1.1 200") || !strings.Contains(a, "# TYPE") {
-		t.Error(a)
-	}
+	until(t, "partition 0 answers within Hold", func() bool { return strings.HasPrefix(p.do(0), "HTTP/1.1 200 OK") })
+	until(t, "and shows its metrics", func() bool {
+		p.write("GET /metrics HTTP/1.1\nHost: x\n\n")
+		a, _ := p.answer("GET")
+		return strings.HasPrefix(a, "HTTP/1.1 200") && strings.Contains(a, "# TYPE")
+	})
 }
 
 // TestPathsWithoutAToken: the owner of partition 0 answers them, whatever token they have.
@@ -197,7 +198,7 @@ func TestPathsWithoutAToken(t *testing.T) {
 			t.Errorf("%s: %s", path, a)
 		}
 	}
-	p.served(1)
+	until(t, "partition 1 answers within Hold", func() bool { return strings.HasPrefix(p.do(1), "HTTP/1.1 200 OK") })
 }
 
 // TestClientGone: the owner sees the end of a request that breaks off.
