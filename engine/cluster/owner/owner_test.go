@@ -244,6 +244,9 @@ func TestLateBlocks(t *testing.T) {
 	silent("one of an unknown time", 2900, 0, 0)
 	v.Heard(3000*ms+apart, fence+1, 0)
 	silent("the first one of another owner", 3000, 0, 0)
+	if got := v.Fence(); got != fence+1 {
+		t.Errorf("the fence is %d", got)
+	}
 }
 
 // TestBlocksNeverCountTooEarly: however long blocks take and however clocks run against each other

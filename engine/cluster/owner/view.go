@@ -155,6 +155,13 @@ func (v *View) Owner() (Beat, bool) {
 	return v.owner()
 }
 
+// Fence returns that of the owner that has sent the last block, 0 where it is not known.
+func (v *View) Fence() uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.lag.fence
+}
+
 // Rank returns the place of a node among the standbys of a partition, for Due: that of its id in
 // ids, which are those of all nodes, without the owner that was seen last. The order begins with
 // another node in each partition, so that nodes that start together own some each. Where the nodes

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,8 @@ func (s *server) viewPartitions() (parts []obs.ClusterPartition, nodes []obs.Clu
 	}
 	nodes = s.options.cluster.roll.list(&self, s.options.cluster.ids, owners, owner.Now())
 	for i := range parts {
-		parts[i].Lag, parts[i].OwnerFence = behind(nodes, i, self.Indexes[i], owners[i])
+		missing, fence := behind(nodes, i, self.Indexes[i], owners[i])
+		parts[i].Lag, parts[i].OwnerFence = missing, cmp.Or(fence, parts[i].OwnerFence)
 	}
 	return parts, nodes
 }
@@ -98,6 +100,9 @@ func (r *replica) view() obs.ClusterPartition {
 	v := obs.ClusterPartition{Partition: r.partition, Role: l.role(), Index: r.kernel.store.index(), OwnerChanges: l.view.Changes(), SilentSeconds: l.silent().Seconds()}
 	if b, known := l.view.Owner(); known {
 		v.Owner, v.OwnerAddr = b.Node, b.Addr
+		if v.Role == obs.RoleStandby { // its blocks have it, before it announces itself
+			v.OwnerFence = l.view.Fence()
+		}
 	}
 	if sh := l.shared.Load(); sh != nil {
 		v.Fence = sh.Fence()
@@ -177,7 +182,8 @@ func (s *server) readLease(r *replica) *leaseReading {
 	if v.Role == obs.RoleOwner {
 		v.Lag, v.OwnerFence = new(uint64), v.Fence
 	} else {
-		v.Lag, v.OwnerFence = s.options.cluster.roll.behind(r.partition, v.Index, v.Owner)
+		missing, fence := s.options.cluster.roll.behind(r.partition, v.Index, v.Owner)
+		v.Lag, v.OwnerFence = missing, cmp.Or(fence, v.OwnerFence)
 	}
 	return &leaseReading{r.lease, v}
 }
