@@ -1,10 +1,7 @@
 package lines
 
 import (
-	"errors"
-	"math"
 	"sync"
-	"time"
 
 	"trunkline/codec/jsonx"
 	"trunkline/codec/ndjson"
@@ -258,17 +255,6 @@ func (s *session) reject(out []byte, caller *method.Caller, operation string, f 
 	return s.refuse(out, f)
 }
 
-// unauthorized refuses a peer that shows no token that is accepted.
-func (s *session) unauthorized(out []byte, f *method.Fault) []byte {
-	s.srv.counts.Refused.Add(1)
-	if f.Condition == method.Unauthorized {
-		if wait := s.srv.cfg.Peers.Add(s.port.Remote(), time.Now()); wait > 0 {
-			return s.refuse(out, &method.Fault{Condition: method.RateLimited, Message: "too many tokens of this address were not accepted", Details: method.Wait(wait)})
-		}
-	}
-	return s.reject(out, &method.Caller{}, authOperation, f)
-}
-
 // refuse answers the request at hand with a fault.
 func (s *session) refuse(out []byte, f *method.Fault) []byte {
 	s.srv.counts.Faults.Add(1)
@@ -282,48 +268,6 @@ func (s *session) nameRequest() {
 	if len(s.requestID) == 0 {
 		s.requestID = s.srv.cfg.NewRequestID(s.requestID)
 	}
-}
-
-// authorized reports whether the session's token is still valid. If not, only an auth line is taken
-// for a while.
-func (s *session) authorized(now link.Instant) bool {
-	if s.claims == nil {
-		return false
-	}
-	if generation := s.srv.cfg.Verifier.Generation(); generation != s.generation {
-		claims, err := s.srv.cfg.Verifier.VerifyKnown(s.bearer)
-		if s.claims, s.generation = claims, generation; err != nil {
-			s.claims, s.void = nil, unverified(err).Details
-		}
-	}
-	if s.claims != nil {
-		if float64(now.Wall)/1000 < s.claims.Expires+s.srv.cfg.Skew {
-			return true
-		}
-		s.void = reason("expired")
-	}
-	s.claims, s.until = nil, now.Mono+int64(AuthWithin)
-	return false
-}
-
-// authOperation is what the audit calls a refusal of a token.
-const authOperation = "auth"
-
-// auth takes an auth line. The token is verified off the loop: a key set may have to be fetched.
-// The line is read again then, so that the connection can be closed behind its reply.
-func (s *session) auth(out, line []byte) []byte {
-	bearer, ok := s.req.bearer()
-	if !ok {
-		s.closing = s.known == nil
-		return s.refuse(out, &method.Fault{Condition: method.Invalid, Message: `auth needs params with protocol "` + protocol + `" and token`})
-	}
-	if v := s.verified; v != nil {
-		s.verified, s.again = nil, false
-		return s.authed(out, v)
-	}
-	s.again = true
-	s.send(&away{line: append([]byte(nil), line...), bearer: bearer})
-	return out
 }
 
 // send has a call run off the loop. The request is parsed again from the copy of its line.
@@ -377,42 +321,6 @@ func (s *session) Pump(out []byte, _ int, _ link.Instant) (outAfter []byte, more
 	out = s.hold(out, start)
 	s.left()
 	return out, false
-}
-
-// authed answers an auth line.
-func (s *session) authed(out []byte, a *away) []byte {
-	if a.err != nil || a.claims == nil {
-		s.closing = s.known == nil
-		return s.unauthorized(out, unverified(a.err))
-	}
-	if k := s.known; k != nil && (k.Agent != a.claims.Agent || k.Workspace != a.claims.Workspace) {
-		s.closing = true
-		s.caller.Claims = a.claims
-		return s.reject(out, &s.caller, authOperation, &method.Fault{Condition: method.ClaimMismatch, Message: "the token is for another agent or workspace than the first one"})
-	}
-	s.known, s.claims, s.bearer, s.generation, s.until = a.claims, a.claims, a.bearer, a.generation, 0
-	c := a.claims
-	b := jsonx.Build(append(appendHead(out, &s.req, "true"), `,"result":`...))
-	b = b.Text("agent_id", c.Agent).Text("workspace_id", c.Workspace).Text("role", c.Role.String()).Text("session_id", c.Session)
-	b = append(method.AppendTime(append(b.Name("expires_at"), '"'), time.UnixMilli(int64(math.Min(c.Expires, maxTime)*1000))), '"')
-	return append(b.End(), "}\n"...)
-}
-
-// maxTime is the last second that a time shows with four digits of its year.
-const maxTime = 253402300799
-
-// unverified returns how a token that is not accepted is answered.
-func unverified(err error) *method.Fault {
-	var no *token.Refusal
-	switch {
-	case errors.Is(err, token.ErrOutOfScope):
-		return &method.Fault{Condition: method.OtherWorkspace, Message: "the token is for a workspace that is not served here"}
-	case errors.As(err, &no) && no.Retryable:
-		return &method.Fault{Condition: method.KeysUnavailable, Message: "tokens cannot be verified now", Details: reason(no.Reason)}
-	case errors.As(err, &no):
-		return &method.Fault{Condition: method.Unauthorized, Message: "the token is not accepted", Details: reason(no.Reason)}
-	}
-	return &method.Fault{Condition: method.Defect, Message: "the token could not be verified"}
 }
 
 // EOF implements link.Session: what was taken is answered.
