@@ -25,10 +25,9 @@ const (
 )
 
 const (
-	ownerMetric  = "trunkline_cluster_owner"
-	ownersMetric = "trunkline_cluster_owner_known"
-	lagMetric    = "trunkline_cluster_lag_records"
-	epochMetric  = "trunkline_cluster_epoch"
+	ownerMetric = "trunkline_cluster_owner"
+	lagMetric   = "trunkline_cluster_lag_records"
+	epochMetric = "trunkline_cluster_epoch"
 )
 
 // leadsLine is what the server of a node that has begun to lead the stream of the journal logs.
@@ -116,7 +115,7 @@ func (c *nodes) start(n *node) (err error) {
 // ready waits until one node owns the journal and the others have all of it: one that reads it still
 // cannot take over.
 func (c *nodes) ready() error {
-	return await("three nodes that serve", func() bool { return c.owner() != nil && c.count(ownersMetric) == 3 && c.warm() })
+	return await("three nodes that serve", func() bool { return c.owner() != nil && c.warm() })
 }
 
 // warm reports whether all nodes follow one owner, without a lag.
@@ -144,13 +143,6 @@ func (c *nodes) owner() (owner *node) {
 		}
 	}
 	return owner
-}
-
-func (c *nodes) count(metric string) (sum float64) {
-	for _, n := range c.all {
-		sum += n.metric(metric)
-	}
-	return sum
 }
 
 // metric returns one of a node, 0 where it does not answer.

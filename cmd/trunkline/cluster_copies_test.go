@@ -27,7 +27,7 @@ func TestCopiesText(t *testing.T) {
 // TestClusterCheckHasTime: nodes verify their copies for longer than a question usually takes.
 func TestClusterCheckHasTime(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits for longer than a question usually takes")
+		t.Skip("a short run does not wait: the answer takes longer than usual")
 	}
 	var c ops.Cluster
 	c.Owner, c.Quorum = "n1", true

@@ -230,7 +230,7 @@ func (e *embedded) options(app, system nkeys.KeyPair) (*server.Options, error) {
 			Name: c.Cluster, Host: host, Port: number, NoAdvertise: true, PoolSize: routePool,
 			AuthTimeout: handshake.Seconds(), TLSTimeout: handshake.Seconds(), TLSConfig: c.TLS,
 		},
-		CustomRouterAuthentication: &members{cfg: c},
+		CustomRouterAuthentication: newMembers(c),
 	}
 	for _, r := range c.Routes {
 		o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: r.Addr, User: url.User(c.Node)})

@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/time/rate"
 )
 
 // members admits the routes of the nodes of the list, one process for each. The library would take
@@ -16,13 +16,15 @@ import (
 // the first one.
 type members struct {
 	cfg *Config
-
-	mu     sync.Mutex
-	logged time.Time
+	log *rate.Limiter // of refusals
 }
 
 // refusalsEvery is how often a refusal is logged: a node that was refused tries again.
 const refusalsEvery = 10 * time.Second
+
+func newMembers(cfg *Config) *members {
+	return &members{cfg, rate.NewLimiter(rate.Every(refusalsEvery), 1)}
+}
 
 // Check implements server.Authentication. A node of a former version does not name itself.
 func (m *members) Check(c server.ClientAuthentication) bool {
@@ -40,10 +42,7 @@ func (m *members) Check(c server.ClientAuthentication) bool {
 		}
 		why = "another process answers at the address of the node: two nodes with one id would vote twice"
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if now := time.Now(); now.Sub(m.logged) >= refusalsEvery {
-		m.logged = now
+	if m.log.Allow() {
 		m.cfg.Logger.Error("refusing a node", "node", node, "addr", c.RemoteAddress().String(), "err", why)
 	}
 	return false

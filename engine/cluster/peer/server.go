@@ -10,6 +10,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Defaults and limits of Config.
@@ -61,12 +63,12 @@ type Server struct {
 	ctx  context.Context
 	stop context.CancelFunc
 	wg   sync.WaitGroup
+	warn *rate.Limiter // of refusals
 
 	mu       sync.Mutex
 	services map[place]*service
 	open     int
 	greeting list.List // of greeting, oldest first
-	warned   time.Time
 }
 
 // place is what a connection is for.
@@ -81,7 +83,7 @@ func NewServer(ln net.Listener, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Server{cfg: cfg, ln: ln, ctx: ctx, stop: stop, services: make(map[place]*service)}, nil
+	return &Server{cfg: cfg, ln: ln, ctx: ctx, stop: stop, warn: rate.NewLimiter(rate.Every(refusalsEvery), 1), services: make(map[place]*service)}, nil
 }
 
 // Serve accepts connections until Close, and returns nil then.
@@ -181,23 +183,11 @@ func (s *Server) refuse(c, nc net.Conn, why error) {
 			level = slog.LevelDebug // each takeover has them: for a moment others ask the former owner
 		}
 	}
-	if level == slog.LevelWarn && !s.mayWarn() {
+	if level == slog.LevelWarn && !s.warn.Allow() {
 		level = slog.LevelDebug
 	}
 	s.cfg.Logger.Log(s.ctx, level, "refusing the connection of another node", "peer", nc.RemoteAddr().String(), "err", why)
 	_ = c.Close()
-}
-
-// mayWarn reports whether there was no warning for a while.
-func (s *Server) mayWarn() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	may := now.Sub(s.warned) >= refusalsEvery
-	if may {
-		s.warned = now
-	}
-	return may
 }
 
 // admit takes a place for a connection to a service.

@@ -39,6 +39,8 @@ func (s *server) giveWay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.log.Warn("the disk of this node has no room for changes: other nodes own what it owned", "next", next)
-	return s.handOverAll(ctx, next)
+	if err = s.handOverAll(ctx, next); err == nil {
+		s.log.Warn("the disk of this node has no room for changes: other nodes own what it owned", "next", next)
+	}
+	return err
 }

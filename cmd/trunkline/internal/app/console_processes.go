@@ -12,22 +12,30 @@ import (
 // creation is shown with that of its partition: times the number of partitions, and plus its own.
 func (p *consolePages) processes(f console.ProcessFilter) (list console.ProcessList) {
 	list.Processes = []console.Process{}
-	parts := uint64(len(p.s.parts))
 	for _, r := range p.s.replicas() {
 		st := r.stats()
 		if st == nil {
 			continue
 		}
 		list.Total += st.Counts.Total
-		own, after := uint64(r.partition), uint64(0)
-		if own == f.After%parts {
-			after = f.After / parts
-		}
-		if own >= f.After%parts && list.Next == 0 {
-			listProcesses(&list, r.kernel.svc, &f, after, func(created uint64) uint64 { return created*parts + own })
+		if after, number := p.cursor(r, f.After); number != nil && list.Next == 0 {
+			listProcesses(&list, r.kernel.svc, &f, after, number)
 		}
 	}
 	return list
+}
+
+// cursor returns where a list goes on in the partition of a replica, and what makes a cursor of a
+// number there; nil where the list is past that partition.
+func (p *consolePages) cursor(r *replica, cursor uint64) (from uint64, number func(uint64) uint64) {
+	own, parts := uint64(r.partition), uint64(len(p.s.parts))
+	switch at := cursor % parts; {
+	case own < at:
+		return 0, nil
+	case own == at:
+		from = cursor / parts
+	}
+	return from, func(n uint64) uint64 { return n*parts + own }
 }
 
 // listProcesses adds those of one service that were created after a number.

@@ -52,19 +52,14 @@ func shownThread(l *core.Listed) console.Thread {
 // does.
 func (p *consolePages) threads(f console.ThreadFilter) (list console.ThreadList) {
 	list.Threads = []console.Thread{}
-	parts := uint64(len(p.s.parts))
 	for _, r := range p.s.replicas() {
 		if !r.kernel.whole.Load() {
 			continue
 		}
 		engine := r.kernel.threads.engine
 		list.Total += int64(engine.Stats().Threads)
-		own, before := uint64(r.partition), uint64(0)
-		if own == f.Before%parts {
-			before = f.Before / parts
-		}
-		if own >= f.Before%parts && list.Next == 0 {
-			listThreads(&list, engine, &f, before, func(number uint64) uint64 { return number*parts + own })
+		if before, number := p.cursor(r, f.Before); number != nil && list.Next == 0 {
+			listThreads(&list, engine, &f, before, number)
 		}
 	}
 	return list
