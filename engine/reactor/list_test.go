@@ -61,7 +61,7 @@ func TestConnectionsAreListed(t *testing.T) {
 // on a loop and off it.
 func TestWhatAConnectionHasIsListed(t *testing.T) {
 	s := start(t, "tcp", nil)
-	busy, full := s.dial(), s.dialSmall()
+	busy := s.dial()
 	busy.send(linktest.Frame('o', ""))
 	busy.want('o', "")
 	busy.send(linktest.Frame('q', ""), linktest.Frame('e', "x"))
@@ -69,7 +69,7 @@ func TestWhatAConnectionHasIsListed(t *testing.T) {
 	if c, _ := s.connection(busy); c.InFlight != 1 || c.Streams != 1 || c.ID != "conn-1" {
 		t.Errorf("%+v", c)
 	}
-	question := linktest.Sized('b', 7<<20)
+	full, question := s.dialSmall(), linktest.Sized('b', 7<<20)
 	full.send(question)
 	s.wantLeft(stream.LeftWrite, 1)
 	wait(t, "the connection off its loop", func() bool { _, found := s.connection(full); return found })
