@@ -64,7 +64,7 @@ func newLife(s *seat, number int) *life {
 	l := &life{n: n, seat: s, part: part, name: part.name(n.id, number), born: n.clock.elapsed(), inbox: make(chan func(), inboxRoom), conns: make(map[connID]*conn)}
 	l.ctx, l.end = context.WithCancel(context.Background())
 	l.beats, l.turns, l.stalls, l.loopDice = l.dice("beats"), l.dice("turns"), l.dice("stalls"), l.dice("loop")
-	l.net = &network{Client: part.log.Client(l.dice("client").number(), fine), l: l, dice: l.dice("network"), times: l.dice("times")}
+	l.net = &network{Client: part.log.Client(l.dice("client").number(), fine), l: l, dice: l.dice("network"), begins: l.dice("begins"), times: l.dice("times")}
 	l.net.SetTimes(l.net.takes)
 	l.view = owner.NewView(n.clock.elapsed())
 	l.svc = ipc.NewService(ipc.Config{Journaled: true, SmallPages: true, DequeueLease: -1, Now: l.now})
@@ -173,6 +173,13 @@ func (s shared) Follow(from journal.Index, f func(first journal.Index, block []b
 		}
 	}
 	return s.Tail(l.ctx, from, l.turn, l.due, heard, f)
+}
+
+// DropSnapshot implements journal.Store. The change before it, once settled, has the next block
+// awaited at that moment.
+func (s shared) DropSnapshot(id uint64) error {
+	s.l.net.space(s.l.net.begins)
+	return s.Store.DropSnapshot(id)
 }
 
 // copySnapshots keeps copies of snapshots on the disk of a standby.

@@ -15,9 +15,10 @@ import (
 // its own and ends only while the process is awake.
 type network struct {
 	*memstream.Client
-	l     *life
-	dice  *dice
-	times *dice
+	l      *life
+	dice   *dice // of who waits for appended blocks
+	begins *dice // of who makes a call
+	times  *dice
 }
 
 // callTime is the longest that a call takes beside what its network adds.
@@ -25,11 +26,19 @@ const callTime = 500 * time.Microsecond
 
 // space lets a time pass. A process that ends has no time: all that it has begun ends at one
 // moment.
-func (s *network) space() {
+func (s *network) space(d *dice) {
 	if s.l.ctx.Err() == nil {
-		time.Sleep(s.dice.upTo(callTime))
+		time.Sleep(d.upTo(callTime))
 		s.l.n.awake(s.l.ctx)
 	}
+}
+
+// call lets a time pass before a call, and returns what lets one pass after it. A block that is
+// acknowledged wakes who writes the next one and who writes a snapshot: before a call begins, only
+// begins decides.
+func (s *network) call() (end func()) {
+	s.space(s.begins)
+	return func() { s.space(s.dice) }
 }
 
 // takes is how long something takes, for memstream.
@@ -47,9 +56,9 @@ func (s *network) Append(a *replicated.Append) (wait func() replicated.Outcome) 
 	}
 	answered := s.Client.Append(a)
 	return func() replicated.Outcome {
-		s.space() // another block may be sent at the moment at which this one is awaited
+		s.space(s.dice) // another block may be sent at the moment at which this one is awaited
 		o := answered()
-		s.space()
+		s.space(s.dice)
 		return o
 	}
 }
@@ -66,7 +75,7 @@ func (s *network) unfenced(a *replicated.Append) (o replicated.Outcome) {
 		if o = s.Client.Append(&b)(); !errors.Is(o.Err, replicated.ErrNotStored) {
 			break
 		}
-		s.space()
+		s.space(s.dice)
 	}
 	o.Seq = a.Last()
 	return o
@@ -74,46 +83,46 @@ func (s *network) unfenced(a *replicated.Append) (o replicated.Outcome) {
 
 // State implements replicated.Stream.
 func (s *network) State(ctx context.Context) (replicated.State, error) {
-	defer s.space()
+	defer s.call()()
 	return s.Client.State(ctx)
 }
 
 // Read implements replicated.Stream.
 func (s *network) Read(ctx context.Context, from, to uint64, f func(m *replicated.Message) error) error {
-	defer s.space()
+	defer s.call()()
 	return s.Client.Read(ctx, from, to, func(m *replicated.Message) error {
-		s.space()
+		s.space(s.dice)
 		return f(m)
 	})
 }
 
 // Purge implements replicated.Stream.
 func (s *network) Purge(ctx context.Context, below uint64) error {
-	defer s.space()
+	defer s.call()()
 	return s.Client.Purge(ctx, below)
 }
 
 // Put implements replicated.Chunks.
 func (s *network) Put(ctx context.Context, set string, n uint32, chunk []byte) error {
-	defer s.space()
+	defer s.call()()
 	return s.Client.Put(ctx, set, n, chunk)
 }
 
 // Get implements replicated.Chunks.
 func (s *network) Get(ctx context.Context, set string, n uint32, f func(chunk []byte) error) error {
-	defer s.space()
+	defer s.call()()
 	return s.Client.Get(ctx, set, n, f)
 }
 
 // Sets implements replicated.Chunks.
 func (s *network) Sets(ctx context.Context) ([]string, error) {
-	defer s.space()
+	defer s.call()()
 	return s.Client.Sets(ctx)
 }
 
 // Drop implements replicated.Chunks.
 func (s *network) Drop(ctx context.Context, set string) error {
-	defer s.space()
+	defer s.call()()
 	return s.Client.Drop(ctx, set)
 }
 

@@ -28,7 +28,6 @@ type node struct {
 	paused bool            // the process does not go on
 	asleep []chan struct{} // what would, in the order in which it stopped
 	faults memstream.Faults
-	cut    memstream.Cut
 }
 
 // clockSpread is how much faster, in thousandths, the clock of one node may run than that of
@@ -109,12 +108,12 @@ func (n *node) awake(ctx context.Context) {
 	}
 }
 
-// part cuts ways to the stream.
-func (n *node) part(cut memstream.Cut) {
+// part cuts ways to the streams of some of its partitions.
+func (n *node) part(cut memstream.Cut, seats ...*seat) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.cut = cut
-	for _, s := range n.seats {
+	for _, s := range seats {
+		s.cut = cut
 		if s.life != nil {
 			s.life.net.Part(cut)
 		}

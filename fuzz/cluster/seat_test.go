@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"trunkline/engine/journal/memstore"
+	"trunkline/engine/journal/replicated/memstream"
 )
 
 // seat is where a node has one life over a partition after the other. The end of its process is
@@ -14,8 +15,10 @@ type seat struct {
 	disk *memstore.Disk
 	dice *dice // for the time between two lives
 
-	life  *life // nil between two; mu of the node guards it, and lives
+	// mu of the node guards what follows.
+	life  *life // nil between two
 	lives int
+	cut   memstream.Cut
 }
 
 // run starts one life after the other.
@@ -40,7 +43,7 @@ func (s *seat) start() *life {
 	s.lives++
 	l := newLife(s, s.lives)
 	l.net.SetFaults(n.faults)
-	l.net.Part(n.cut)
+	l.net.Part(s.cut)
 	s.life = l
 	return l
 }

@@ -207,8 +207,11 @@ func (w *world) run() {
 	for _, c := range w.clients {
 		asking.Go(c.run)
 	}
-	for time.Since(w.began) < lifetime {
+	for {
 		time.Sleep(w.dice.upTo(stepTime))
+		if time.Since(w.began) >= lifetime {
+			break
+		}
 		w.step()
 	}
 	w.heal()
@@ -252,12 +255,15 @@ func (w *world) step() {
 		w.count(&w.stats.pauses)
 		n.pause(t)
 	case k < 30:
-		cut := memstream.Cut(1 + w.dice.below(3))
-		w.event("%s is cut off: %d", n.id, cut)
-		n.part(cut)
+		cut, seats := memstream.Cut(1+w.dice.below(3)), n.seats
+		if w.several() && w.dice.hits(500) { // one stream, as one without a leader is
+			seats = n.seats[w.some().number:][:1]
+		}
+		w.event("%s is cut off: %d, %d streams", n.id, cut, len(seats))
+		n.part(cut, seats...)
 	case k < 46:
 		w.event("%s is joined", n.id)
-		n.part(0)
+		n.part(0, n.seats...)
 	case k < 52:
 		w.event("the network of %s is bad", n.id)
 		n.disturb(memstream.Faults{
@@ -334,7 +340,7 @@ func (w *world) heal() {
 	w.event("all is healed")
 	for _, n := range w.nodes {
 		n.wake()
-		n.part(0)
+		n.part(0, n.seats...)
 		n.disturb(fine)
 		w.clear(n)
 	}
@@ -351,7 +357,11 @@ func (w *world) settle() {
 			other.hold(other != n)
 			other.kill(other.dice.hits(500))
 		}
-		for end := time.Now().Add(settleTime); !n.ownsAll(); time.Sleep(w.dice.upTo(term / 10)) {
+		for end := time.Now().Add(settleTime); ; {
+			time.Sleep(w.dice.upTo(term / 10)) // what was killed ends at a moment of its own
+			if n.ownsAll() {
+				break
+			}
 			if time.Now().After(end) {
 				w.fail("%s does not take over alone", n.id)
 				return
