@@ -13,10 +13,10 @@
 // and goes on late.
 //
 // A world has one partition, or several over the same nodes, disks, clocks and networks: each has a
-// stream, and a life at each node. A crash, a pause and most cuts reach all lives of a node, some cuts
-// one stream alone, and what ends the ownership of one leaves the others. Clients find the partition of a process by the
-// keyspace of the program. In worlds with several an owner now and then gives its partition to
-// another node.
+// stream, and a life at each node. A crash, a pause and most cuts reach all lives of a node, some
+// cuts one stream alone, and what ends the ownership of one leaves the others. Clients find the
+// partition of a process by the keyspace of the program. In worlds with several an owner now and
+// then gives its partition to another node.
 //
 // # What is held
 //
