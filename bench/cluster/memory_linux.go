@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"time"
 
 	"trunkline/bench/internal/goal"
@@ -33,15 +34,18 @@ func memory(r *part.Run) error {
 	if err != nil {
 		return err
 	}
-	t := goal.Grid{Title: "resident memory, MiB", Head: []string{"process", "idle", "full", "peak", "bytes a process", "processes"}}
+	t := goal.Grid{Title: "resident memory, MiB", Head: []string{"process", "idle", "full", "peak", "bytes a process", "live bytes a process", "processes"}}
 	processes := []struct {
 		what   string
 		server *load.Server
 	}{{"owner", owner.server}, {"standby", standby.server}, {"single server", single}}
-	idle := make([]load.Memory, len(processes))
+	idle, live := make([]load.Memory, len(processes)), make([]float64, len(processes))
 	time.Sleep(settleAfter)
 	for i, s := range processes {
 		if idle[i], err = s.server.Memory(); err != nil {
+			return err
+		}
+		if live[i], err = heap(s.server); err != nil {
 			return err
 		}
 	}
@@ -60,8 +64,22 @@ func memory(r *part.Run) error {
 		if err != nil {
 			return err
 		}
-		t.Add(s.what, goal.MiB(idle[i].RSS), goal.MiB(m.RSS), goal.MiB(m.Peak), float64(m.RSS-idle[i].RSS)/float64(rows), rows)
+		inUse, err := heap(s.server)
+		if err != nil {
+			return err
+		}
+		t.Add(s.what, goal.MiB(idle[i].RSS), goal.MiB(m.RSS), goal.MiB(m.Peak), float64(m.RSS-idle[i].RSS)/float64(rows), (inUse-live[i])/float64(rows), rows)
 	}
 	r.Report.Table(t)
 	return nil
+}
+
+// heap returns how many bytes a server's heap has in use, after its garbage was collected: what is
+// resident depends on when that was.
+func heap(s *load.Server) (float64, error) {
+	if err := s.Download("/debug/pprof/heap?gc=1", os.DevNull, time.Minute); err != nil {
+		return 0, err
+	}
+	m, err := s.Metrics()
+	return m["go_memstats_heap_alloc_bytes"], err
 }
