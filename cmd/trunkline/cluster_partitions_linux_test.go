@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -228,4 +229,10 @@ func TestClusterPartitions(t *testing.T) {
 	load.end()
 	h.check()
 	to.refused(3, "partition 3", "move", "3", to.id)
+	for p := range partitions {
+		owner := r.byID(r.nodes[0].ownerOf(p))
+		if text := owner.out.String(); !regexp.MustCompile(fmt.Sprint(`recovered\b.*\bpartition\W+`, p, `\b`)).MatchString(text) {
+			t.Errorf("the log of the owner does not name partition %d:\n%s", p, text)
+		}
+	}
 }

@@ -121,7 +121,7 @@ func (l *Log) end(err error) {
 	l.announce()
 	l.mu.Unlock()
 	if err != nil {
-		l.cfg.Logger.Error("journal stopped", "partition", l.cfg.Partition, "durable", l.Durable(), "err", err)
+		l.cfg.Logger.Error("journal stopped", "durable", l.Durable(), "err", err)
 		l.cfg.OnFailure(err)
 	}
 }

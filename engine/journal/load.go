@@ -82,7 +82,7 @@ func (l *Log) checkMeta(g Snapshot) (meta, error) {
 
 func (l *Log) reject(number uint64, why error) {
 	l.snapshots.rejected = append(l.snapshots.rejected, number)
-	l.cfg.Logger.Warn("journal gives up a snapshot: it goes on from the one before it, or from the whole log", "partition", l.cfg.Partition, "generation", number, "err", why)
+	l.cfg.Logger.Warn("journal gives up a snapshot: it goes on from the one before it, or from the whole log", "generation", number, "err", why)
 }
 
 // LoadSnapshot calls f with the newest snapshot and its size in bytes, and returns its index, after

@@ -65,7 +65,7 @@ func (l *Log) tornBlock() (Index, error) {
 
 // findBefore takes the block before a torn one for the last.
 func (l *Log) findBefore(torn Index) error {
-	l.cfg.Logger.Warn("journal ends in a torn block, which was never acknowledged", "partition", l.cfg.Partition, "index", torn)
+	l.cfg.Logger.Warn("journal ends in a torn block, which was never acknowledged", "index", torn)
 	l.tail.cut = torn
 	if torn <= 1 {
 		return nil
@@ -98,7 +98,7 @@ func (l *Log) findRecovered() error {
 			return fmt.Errorf("cannot recover to index %d: it is inside of a block; the ends of blocks around it are %d and %d", to, first-1, last)
 		}
 		l.tail.cut = l.tail.last + 1
-		l.cfg.Logger.Warn("journal is recovered: what follows is given up", "partition", l.cfg.Partition, "index", l.tail.last)
+		l.cfg.Logger.Warn("journal is recovered: what follows is given up", "index", l.tail.last)
 		return nil
 	})
 }

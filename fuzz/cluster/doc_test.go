@@ -31,5 +31,5 @@
 //
 // Equal times would make the order of goroutines count. So whatever passes between two of them that
 // could meet takes a time that the dice of one of them decide, and no two dice give times that end
-// at one moment.
+// at one moment. Goroutines that one event wakes have dice of their own for what they do next.
 package cluster

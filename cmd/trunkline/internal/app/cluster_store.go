@@ -97,7 +97,7 @@ func (l *lease) openShared(ctx context.Context, ec embedded.Config) (*sharedStor
 		return nil, errors.New("it has the journal of a single server, which the cluster does not have: move it away, or set cluster.mode=off")
 	}
 	ec.Dir = filepath.Join(ec.Dir, l.dirOf(config.ClusterCopies))
-	disk, err := c.openCopies(ec)
+	disk, err := openCopies(ec)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (l *lease) openShared(ctx context.Context, ec embedded.Config) (*sharedStor
 	err = attempts(ctx, func(ctx context.Context) (err error) {
 		s.Store, err = replicated.Open(ctx, replicated.Config{
 			Stream: log, Chunks: log, Local: disk, Lease: askWithin(c.term), Elsewhere: s.watch.elsewhere,
-			Elapsed: func() time.Duration { return time.Duration(owner.Now()) }, Logger: c.log,
+			Elapsed: func() time.Duration { return time.Duration(owner.Now()) }, Logger: ec.Logger,
 		})
 		return err
 	})
@@ -118,7 +118,7 @@ func (l *lease) openShared(ctx context.Context, ec embedded.Config) (*sharedStor
 
 // openCopies opens the copies of snapshots. Damaged ones are moved away: the others have what they
 // are copies of.
-func (c *cluster) openCopies(ec embedded.Config) (*embedded.Store, error) {
+func openCopies(ec embedded.Config) (*embedded.Store, error) {
 	if err := os.MkdirAll(ec.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (c *cluster) openCopies(ec embedded.Config) (*embedded.Store, error) {
 		return disk, err
 	}
 	away := ec.Dir + ".damaged"
-	c.log.Error("the copies of snapshots on this node are damaged: it begins anew", "moved", away, "err", err)
+	ec.Logger.Error("the copies of snapshots on this node are damaged: it begins anew", "moved", away, "err", err)
 	err = errors.Join(os.RemoveAll(away), os.Rename(ec.Dir, away), os.MkdirAll(ec.Dir, 0o700))
 	if err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func (s *sharedStore) copySnapshots(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := s.CopySnapshot(ctx); err != nil && ctx.Err() == nil {
-			s.lease.node.log.Warn("cannot copy the newest snapshot to this node", "err", err)
+			s.lease.node.log.Warn("cannot copy the newest snapshot to this node", "partition", s.lease.partition, "err", err)
 		}
 	}
 }

@@ -27,7 +27,9 @@ type replica struct {
 func (s *server) newReplica(partition int, again bool) (_ *replica, err error) {
 	cfg, o := s.cfg.Load(), s.options
 	c := &replica{partition: partition, lease: o.cluster.newLease(partition, again || o.Again)}
-	o.lease = c.lease
+	if o.lease = c.lease; o.lease != nil {
+		o.Logger = o.Logger.With("partition", partition)
+	}
 	if again {
 		o.RecoverTo = 0 // an operator gives up records for one start
 	}
