@@ -172,7 +172,11 @@ func TestServersOfAnOperator(t *testing.T) {
 		h := n.Health(ctx)
 		return h, !h.Connected && !h.Quorum && strings.Contains(h.Problem, "no connection to a server")
 	})
-	if got := log.String(); !strings.Contains(got, "connection to the cluster is lost") || strings.Contains(got, "password") {
+	got := until(t, "a line of the log", func() (string, bool) { // the client reports it beside
+		got := log.String()
+		return got, strings.Contains(got, "connection to the cluster is lost")
+	})
+	if strings.Contains(got, "password") {
 		t.Error(got)
 	}
 }

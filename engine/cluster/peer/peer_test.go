@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -30,6 +31,12 @@ func start(t testing.TB, cfg Config) (*Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serve(t, ln, cfg), ln.Addr().String()
+}
+
+// serve returns a server on ln that ends with the test.
+func serve(t testing.TB, ln net.Listener, cfg Config) *Server {
+	t.Helper()
 	s, err := NewServer(ln, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +49,7 @@ func start(t testing.TB, cfg Config) (*Server, string) {
 			t.Error(err)
 		}
 	})
-	return s, ln.Addr().String()
+	return s
 }
 
 // echo answers each connection of ln with its name and what it sent, after its half-close.
@@ -482,21 +489,50 @@ type scripted struct{ io.Writer }
 // Read implements io.Reader.
 func (s *scripted) Read([]byte) (int, error) { return 0, io.EOF }
 
-// TestManyAtOnce: clients that come together, as after a takeover, all have their connection.
-func TestManyAtOnce(t *testing.T) {
-	s, addr := start(t, config("n1"))
-	echo(t, s.Service("kernel", 0))
-	cfg := config("n2")
-	var all sync.WaitGroup
-	for range 4 * maxGreeting {
-		all.Go(func() {
-			c, err := Dial(t.Context(), addr, &cfg, "kernel", 0, "x")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			_ = c.Close()
-		})
+// pipes is a listener in the process.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+// Accept implements net.Listener.
+func (l *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
 	}
-	all.Wait()
+}
+
+// Close implements net.Listener.
+func (l *pipes) Close() error {
+	close(l.closed)
+	return nil
+}
+
+// Addr implements net.Listener.
+func (l *pipes) Addr() net.Addr { return address("pipes") }
+
+// TestManyAtOnce: clients that come together, as after a takeover, all have their connection, each
+// at its first attempt, if none is slow.
+func TestManyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := &pipes{make(chan net.Conn), make(chan struct{})}
+		s := serve(t, ln, config("n1"))
+		echo(t, s.Service("kernel", 0))
+		var all sync.WaitGroup
+		for range 4 * maxGreeting {
+			all.Go(func() {
+				here, there := net.Pipe()
+				defer here.Close()
+				ln.conns <- there
+				time.Sleep(shortGreeting / 2) // until all that have room have begun
+				if err := dial(here, &header{cluster: "c1", node: "n2", service: "kernel", client: "x"}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	})
 }
