@@ -175,11 +175,11 @@ func (s *script) connect(d *datadriven.TestData) string {
 	if s.srv == nil {
 		s.startServer(d)
 	}
-	paused := false
+	paused, dial := false, dial
 	var names []string
 	for _, a := range d.CmdArgs {
 		if a.Key == "paused" {
-			paused = true
+			paused, dial = true, dialSlow
 			continue
 		}
 		names = append(names, a.Key)

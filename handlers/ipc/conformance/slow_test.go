@@ -13,8 +13,8 @@ import (
 	"trunkline/handlers/ipc/ipctest"
 )
 
-// flood is many times what the sockets between two ends can hold, in messages of 64 KiB.
-const flood = 600
+// flood is twice what the sockets between a server and a slow peer can hold, in messages of 64 KiB.
+const flood = 200
 
 // slowPeer starts a server with a small stream buffer and a connection that has sent one request
 // and reads nothing.
@@ -22,7 +22,7 @@ func slowPeer(t *testing.T, request string, opts ...ipctest.Option) (*client.Con
 	t.Helper()
 	small := ipctest.With(func(c *ipctest.Config) { c.StreamBufferEvents = 8 })
 	srv := ipctest.Start(t, append([]ipctest.Option{small}, opts...)...)
-	slow, err := dial(srv.Addr)
+	slow, err := dialSlow(srv.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
