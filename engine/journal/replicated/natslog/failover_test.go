@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 
 // TestFenceOnCluster: another node takes the log over while the owner appends, several blocks at a
 // time. What was acknowledged is in the log of the new one, and the old one acknowledges no more. A
-// claim fails while blocks come in between, so the owner pauses at times.
+// claim fails while blocks come in between, so the owner pauses at times, the longer the more claims
+// have failed.
 func TestFenceOnCluster(t *testing.T) {
 	c := natstest.New(t)
 	a, b := c.Connect(0), c.Connect(1)
@@ -29,10 +31,14 @@ func TestFenceOnCluster(t *testing.T) {
 		acked := make(map[journal.Index]string)
 		var mu sync.Mutex
 		var wg sync.WaitGroup
+		var claims atomic.Int64
 		for w := range 4 {
 			wg.Go(func() {
 				for i := 0; ; i++ {
-					time.Sleep(time.Duration(i%8/7*200+w) * time.Millisecond)
+					time.Sleep(time.Duration(w) * time.Millisecond)
+					if i%8 == 7 {
+						time.Sleep(100 * time.Millisecond << min(claims.Load(), 6))
+					}
 					rec := fmt.Sprint(round, " ", w, " ", i)
 					at := old.Append([]byte(rec))
 					if err := old.Await(context.Background(), at); err != nil {
@@ -48,7 +54,10 @@ func TestFenceOnCluster(t *testing.T) {
 			})
 		}
 		time.Sleep(20 * time.Millisecond)
-		next, state := takeOver(t, c, func() (*journal.Log, map[journal.Index]string, error) { return claim(t, lb, patient) })
+		next, state := takeOver(t, c, func() (*journal.Log, map[journal.Index]string, error) {
+			claims.Add(1)
+			return claim(t, lb, patient)
+		})
 		wg.Wait()
 		for at, rec := range acked {
 			if state[at] != rec {
