@@ -17,8 +17,8 @@ import (
 
 // TestFenceOnCluster: another node takes the log over while the owner appends, several blocks at a
 // time. What was acknowledged is in the log of the new one, and the old one acknowledges no more. A
-// claim fails while blocks come in between, so the owner pauses at times, the longer the more claims
-// have failed.
+// claim fails while blocks come in between, so the owner pauses at times, the longer the more
+// claims have failed.
 func TestFenceOnCluster(t *testing.T) {
 	c := natstest.New(t)
 	a, b := c.Connect(0), c.Connect(1)
