@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -194,4 +195,26 @@ func TestConfigLimits(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// TestPurgedMeanwhile: all that a node has seen of a log is purged before it reads that, as one that
+// pauses while others write two snapshots finds. The log is not empty then, and not damaged.
+func TestPurgedMeanwhile(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := members(t, 2)
+		a, b := m[0], m[1]
+		a.append("kept")
+		must(t, a.barrier())
+		must(t, b.open())
+		read := func() error { return b.store.Blocks(math.MaxUint64, func(journal.Index, []byte) error { return nil }) }
+		must(t, read())
+		must(t, a.client.Purge(t.Context(), math.MaxUint64))
+		if err := read(); !errors.Is(err, replicated.ErrRebuild) {
+			t.Errorf("what it has seen was purged: %v", err)
+		}
+		must(t, b.store.Refresh(t.Context()))
+		if err := read(); err != nil {
+			t.Errorf("a log that was bare when it was looked at: %v", err)
+		}
+	})
 }

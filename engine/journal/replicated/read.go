@@ -106,8 +106,13 @@ func (s *Store) Blocks(from journal.Index, f func(first journal.Index, block []b
 func (s *Store) blocks(from journal.Index, end uint64, f func(first journal.Index, block []byte) error) error {
 	cuts := s.cuts()
 	at, err := s.locate(from, end, cuts)
-	if err != nil || at > end {
+	switch {
+	case err != nil:
 		return err
+	case at > end && end > s.bare.Load():
+		return fmt.Errorf("%w: message %d was purged", ErrRebuild, end)
+	case at > end:
+		return nil
 	}
 	var whole joiner
 	shown := false

@@ -30,6 +30,7 @@ type Store struct {
 	maxData   int // of one message; 0: as long as any
 
 	stored    atomic.Uint64
+	bare      atomic.Uint64 // the last sequence of a stream that had no message when it was looked at
 	fence     atomic.Uint64
 	confirmed atomic.Int64
 	failure   atomic.Pointer[error]
@@ -84,8 +85,9 @@ func (s *Store) Refresh(ctx context.Context) error {
 	if err := s.notBehind(); err != nil {
 		return err
 	}
-	first := journal.Index(0)
+	first, bare := journal.Index(0), st.Last
 	if st.Last >= max(st.First, 1) {
+		bare = 0
 		m, err := s.message(st.Last)
 		if err != nil {
 			return err
@@ -99,6 +101,7 @@ func (s *Store) Refresh(ctx context.Context) error {
 	}
 	s.next, s.lastFirst, s.maxData = st.Last, first, st.MaxData
 	s.stored.Store(st.Last)
+	s.bare.Store(bare)
 	return nil
 }
 

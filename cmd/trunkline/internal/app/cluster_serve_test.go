@@ -126,6 +126,9 @@ func TestARecoveryThatMayFollowAnew(t *testing.T) {
 			t.Errorf("%v ends a node", err)
 		}
 	}
+	if !followsAnew(fmt.Errorf("cannot open: %w", replicated.ErrRebuild), true, false) {
+		t.Error("a node ends that paused while the journal was purged")
+	}
 	if followsAnew(of(&journal.DamageError{}), true, false) || followsAnew(errors.New("cannot open store.dir"), true, false) {
 		t.Error("what another replica finds too is tried again")
 	}

@@ -109,7 +109,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // node has taken the journal over, or what is next of it is in a snapshot by now. keeps: no records
 // are to be given up. again: a replica was there before, and waits for the others.
 func followsAnew(err error, keeps, again bool) bool {
-	return keeps && (again || errors.As(err, new(*unrecovered))) && !errors.Is(err, replicated.ErrBehind) && !errors.As(err, new(*journal.DamageError))
+	return keeps && (again || errors.As(err, new(*unrecovered)) || errors.Is(err, replicated.ErrRebuild)) && !errors.Is(err, replicated.ErrBehind) && !errors.As(err, new(*journal.DamageError))
 }
 
 // standBy has clients of a replica forwarded to the owner of its partition until what it returns is
