@@ -197,8 +197,8 @@ func TestConfigLimits(t *testing.T) {
 	}
 }
 
-// TestPurgedMeanwhile: all that a node has seen of a log is purged before it reads that, as one that
-// pauses while others write two snapshots finds. The log is not empty then, and not damaged.
+// TestPurgedMeanwhile: all that a node has seen of a log is purged before it reads that, as one
+// that pauses while others write two snapshots finds. The log is not empty then, and not damaged.
 func TestPurgedMeanwhile(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		m := members(t, 2)
