@@ -282,7 +282,7 @@ func (s *script) closed(c *wireConn, d *datadriven.TestData) string {
 	discard := d.HasArg("discard")
 	var out strings.Builder
 	for {
-		f, why := c.next("", false, patience)
+		f, why := c.next("", false, closeWithin)
 		if discard && why == endInside {
 			why = endClean
 		}

@@ -18,8 +18,11 @@ import (
 )
 
 const (
-	// patience is how long a frame or a close may take before it counts as missing.
+	// patience is how long a frame may take before it counts as missing, on a machine however busy.
 	patience = time.Minute
+	// closeWithin is how long a close may take. No timer is shorter by default, so that a setting
+	// that is passed over is found.
+	closeWithin = 10 * time.Second
 	// nothing is what next returns for a frame that did not come.
 	nothing = "nothing"
 	// endClean and endInside are what next returns for the end of a connection.
