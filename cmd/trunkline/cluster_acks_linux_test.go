@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"trunkline/engine/cluster/placement"
-	"trunkline/engine/journal/replicated/natstest"
+	"trunkline/fuzz/natstest"
 	"trunkline/fuzz/rounds"
 )
 

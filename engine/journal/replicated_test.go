@@ -14,7 +14,7 @@ import (
 	"trunkline/engine/journal/memstore"
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/memstream"
-	"trunkline/engine/journal/replicated/natstest"
+	"trunkline/fuzz/natstest"
 )
 
 // TestReplicated runs the suite on a stream in memory that several nodes could share, with each of

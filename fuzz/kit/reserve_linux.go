@@ -10,7 +10,7 @@ import (
 // Reserve returns an address of loopback that a server may listen on and no one else gets, until
 // the test ends. A socket that is bound and does not listen keeps the port: the system gives it to
 // none that asks for any port, and to one that asks for this port with SO_REUSEADDR, as Go does.
-func Reserve(t *testing.T) string {
+func Reserve(t testing.TB) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // Reserve returns an address of loopback that was free a moment ago.
-func Reserve(t *testing.T) string {
+func Reserve(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // TestAPlanFromItsRequestToItsEnd: requests and events of a real server.
@@ -99,12 +101,7 @@ func TestAFollowerThatCannotGoOn(t *testing.T) {
 }
 
 func TestAFollowerGivesUp(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := ln.Addr().String()
-	ln.Close()
+	addr := kit.Reserve(t)
 	f := &Follower{Dial: func(ctx context.Context) (*Conn, error) { return Dial(ctx, addr, Options{}) }, Within: 100 * time.Millisecond}
 	var lost *ConnError
 	if _, err := f.Next(t.Context()); !errors.As(err, &lost) || !strings.HasPrefix(err.Error(), "cannot connect to "+addr+": ") {

@@ -9,7 +9,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/memstore"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/natstest"
+	"trunkline/fuzz/natstest"
 )
 
 // BenchmarkAppend appends records of 300 bytes, each awaited, from some writers to three servers in

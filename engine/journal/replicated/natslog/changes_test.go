@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/replicated/natstest"
+	"trunkline/fuzz/natstest"
 	"trunkline/fuzz/rounds"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/natstest"
+	"trunkline/fuzz/natstest"
 	"trunkline/fuzz/rounds"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/engine/journal/replicated/natstest"
+	"trunkline/fuzz/natstest"
 )
 
 func must(t *testing.T, err error) {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated/natslog"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
 )
 
@@ -91,7 +93,14 @@ func (p *process) kill() {
 // processes starts three of them and connects to all.
 func processes(t *testing.T) ([]*process, *nats.Conn) {
 	t.Helper()
-	ports := freePorts(t, 6)
+	var ports []int
+	for range 6 {
+		_, text, err := net.SplitHostPort(kit.Reserve(t))
+		must(t, err)
+		port, err := strconv.Atoi(text)
+		must(t, err)
+		ports = append(ports, port)
+	}
 	var all []*process
 	addresses := ""
 	for i := range 3 {
@@ -104,18 +113,6 @@ func processes(t *testing.T) ([]*process, *nats.Conn) {
 	must(t, err)
 	t.Cleanup(nc.Close)
 	return all, nc
-}
-
-// freePorts returns ports that nothing listens on.
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
-		defer func() { _ = l.Close() }()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 // eventually repeats what servers may refuse while they elect a leader.

@@ -11,7 +11,7 @@ import (
 
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/engine/journal/replicated/natstest"
+	"trunkline/fuzz/natstest"
 )
 
 // TestNoRoom: a server and an account that may store no more refuse what is appended for want of

@@ -14,7 +14,7 @@ import (
 	"trunkline/engine/journal/memstore"
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/engine/journal/replicated/natstest"
+	"trunkline/fuzz/natstest"
 )
 
 // patient is a lease that a busy machine keeps.

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"trunkline/engine/journal/replicated/natslog"
+	"trunkline/fuzz/kit"
 )
 
 // Cluster is three servers on loopback that keep streams together, each with a directory of its
@@ -39,22 +40,19 @@ func New(t testing.TB) *Cluster {
 	c, dir := &Cluster{t: t}, t.TempDir() // before Cleanup: it is removed after the servers have stopped
 	t.Cleanup(c.stop)
 	var routes []*url.URL
-	var held []net.Listener
 	for range nodes { // a cluster with streams must know its routes before it starts
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		routes = append(routes, &url.URL{Scheme: "nats", Host: kit.Reserve(t)})
+	}
+	for i, route := range routes {
+		port, err := strconv.Atoi(route.Port())
 		if err != nil {
 			t.Fatal(err)
 		}
-		held = append(held, l)
-		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
-	}
-	for i, l := range held {
-		_ = l.Close()
 		c.options = append(c.options, &server.Options{
 			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
 			JetStream: true, StoreDir: filepath.Join(dir, strconv.Itoa(i)), SyncAlways: true, MaxPayload: MaxPayload,
 			NoSigs: true, NoLog: true, DisableJetStreamBanner: true,
-			Cluster: server.ClusterOpts{Name: "journal", Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, NoAdvertise: true, PoolSize: 1},
+			Cluster: server.ClusterOpts{Name: "journal", Host: "127.0.0.1", Port: port, NoAdvertise: true, PoolSize: 1},
 			Routes:  routes,
 		})
 		c.servers = append(c.servers, nil)
