@@ -23,6 +23,7 @@ const (
 	markSubject    = "log.mark"
 	partSubject    = "log.part"
 	setSubject     = "set."
+	noSubject      = "log.none" // no message has it
 )
 
 // Headers that hold a replicated.Message. Parts is left out where it is 0, and Sent where Owner is:
@@ -245,7 +246,7 @@ func (l *Log) Read(ctx context.Context, from, to uint64, f func(m *replicated.Me
 		}, nats.BindStream(l.cfg.Name), nats.StartSequence(from))
 	}
 	for seq := from; seq <= to; seq++ {
-		m, err := ask(ctx, l.cfg.AnswerWithin, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return l.log.GetMsg(ctx, seq) })
+		m, err := askLarge(ctx, l.cfg.AnswerWithin, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return l.log.GetMsg(ctx, seq) }, l.askSmall)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
@@ -305,23 +306,25 @@ func (l *Log) Purge(ctx context.Context, below uint64) error {
 // errLeaderless stands for the answer of a server that knows of no leader: it may not know the end.
 var errLeaderless = errors.New("the stream has no leader")
 
+// reply is the answer of a server.
+type reply[T any] struct {
+	answer T
+	err    error
+}
+
 // ask puts a question again each askEach until a server answers that knows of a leader, and at most
 // within a time. While a leader is elected no server answers, and the next leader does not know the
 // question.
 func ask[T any](ctx context.Context, within time.Duration, question func(ctx context.Context) (T, error)) (T, error) {
-	type reply struct {
-		answer T
-		err    error
-	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	again := time.NewTicker(askEach)
 	defer again.Stop()
-	replies := make(chan reply, within/askEach+2) // those of all questions
+	replies := make(chan reply[T], within/askEach+2) // those of all questions
 	for {
 		go func() {
 			answer, err := question(ctx)
-			replies <- reply{answer, err}
+			replies <- reply[T]{answer, err}
 		}()
 		for wait := true; wait; {
 			select {
@@ -337,6 +340,51 @@ func ask[T any](ctx context.Context, within time.Duration, question func(ctx con
 			}
 		}
 	}
+}
+
+// askLarge is ask for an answer that may be large. It puts the question again once the leader has
+// answered a small one that was put later, each time after twice as long: a slow server would have
+// more large answers to send each askEach, and would be asked for still more.
+func askLarge[T any](ctx context.Context, within time.Duration, question func(ctx context.Context) (T, error), small func(ctx context.Context) (struct{}, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	replies := make(chan reply[T], within/askEach+2) // those of all questions
+	for later := askEach; ; later *= 2 {
+		go func() {
+			answer, err := question(ctx)
+			replies <- reply[T]{answer, err}
+		}()
+		again := make(chan struct{})
+		go func() {
+			select {
+			case <-time.After(later):
+				_, _ = ask(ctx, within, small) // what is wrong with it is wrong with the question
+				close(again)
+			case <-ctx.Done():
+			}
+		}()
+		for wait := true; wait; {
+			select {
+			case r := <-replies:
+				if !leaderless(r.err) {
+					return r.answer, r.err
+				}
+			case <-again:
+				wait = false
+			case <-ctx.Done():
+				var none T
+				return none, ctx.Err()
+			}
+		}
+	}
+}
+
+// askSmall asks the leader for a message that is never there.
+func (l *Log) askSmall(ctx context.Context) (none struct{}, err error) {
+	if _, err = l.log.GetLastMsgForSubject(ctx, l.root+noSubject); errors.Is(err, jetstream.ErrMsgNotFound) {
+		err = nil
+	}
+	return none, err
 }
 
 // leaderless reports whether an error is the answer of a server that knows of no leader.
