@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// election is cluster.election_timeout_ms, and beyond what a takeover may take longer than a
-	// lease.
-	election = 500 * time.Millisecond
-	beyond   = 500 * time.Millisecond
+	// electionOf is how much of a lease cluster.election_timeout_ms is: where two nodes ask for votes
+	// at one moment, neither has them, and they vote again within the lease. beyond is what a takeover
+	// may take longer than a lease.
+	electionOf = 4
+	beyond     = 500 * time.Millisecond
 	// callersPerNode is the load: clients with one request in flight each.
 	callersPerNode = 8
 	// retryAfter is how long a client waits before it connects again.
@@ -65,7 +66,7 @@ type gap struct{ first, both time.Duration }
 
 // takeovers kills owners of a cluster until there are so many rounds of each kind.
 func takeovers(r *part.Run, lease time.Duration, rounds int) (took [2][]gap, err error) {
-	c, err := startNodes(r, lease, election)
+	c, err := startNodes(r, lease, lease/electionOf)
 	if err != nil {
 		return took, err
 	}
