@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// electionOf is how much of a lease cluster.election_timeout_ms is: where two nodes ask for votes
-	// at one moment, neither has them, and they vote again within the lease. beyond is what a takeover
-	// may take longer than a lease.
+	// A lease is electionOf times cluster.election_timeout_ms: where two nodes ask for votes at one
+	// moment, neither has them, and they vote again within the lease.
 	electionOf = 4
-	beyond     = 500 * time.Millisecond
+	// beyond is what a takeover may take longer than a lease.
+	beyond = 500 * time.Millisecond
 	// callersPerNode is the load: clients with one request in flight each.
 	callersPerNode = 8
 	// retryAfter is how long a client waits before it connects again.

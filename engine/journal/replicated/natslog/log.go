@@ -65,8 +65,6 @@ const (
 	// heartbeat is how often a server that has nothing to show shows that it is there. A read goes
 	// on with another server when it misses two.
 	heartbeat = time.Second
-	// askEach is how often a question is put until it is answered.
-	askEach = 100 * time.Millisecond
 )
 
 // Log is a replicated.Stream and a replicated.Chunks on two streams of JetStream.
@@ -192,14 +190,6 @@ func outcome(err error, seq uint64) replicated.Outcome {
 	return replicated.Outcome{Err: err}
 }
 
-// Unanswered reports whether an error means no more than that no server has answered, as while they
-// elect a leader, or that too few see each other yet. It may be asked again.
-func Unanswered(err error) bool {
-	var api *jetstream.APIError
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders) ||
-		errors.As(err, &api) && (api.ErrorCode == notAvailable || api.ErrorCode == noPeers)
-}
-
 // decode makes a message of what a server gave.
 func (l *Log) decode(seq uint64, subject string, header nats.Header, data []byte) (*replicated.Message, error) {
 	m := &replicated.Message{Seq: seq, Data: data}
@@ -301,96 +291,6 @@ func (l *Log) each(ctx context.Context, subject string, forever bool, f func(seq
 // Purge implements replicated.Stream.
 func (l *Log) Purge(ctx context.Context, below uint64) error {
 	return l.log.Purge(ctx, jetstream.WithPurgeSequence(below))
-}
-
-// errLeaderless stands for the answer of a server that knows of no leader: it may not know the end.
-var errLeaderless = errors.New("the stream has no leader")
-
-// reply is the answer of a server.
-type reply[T any] struct {
-	answer T
-	err    error
-}
-
-// ask puts a question again each askEach until a server answers that knows of a leader, and at most
-// within a time. While a leader is elected no server answers, and the next leader does not know the
-// question.
-func ask[T any](ctx context.Context, within time.Duration, question func(ctx context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	again := time.NewTicker(askEach)
-	defer again.Stop()
-	replies := make(chan reply[T], within/askEach+2) // those of all questions
-	for {
-		go func() {
-			answer, err := question(ctx)
-			replies <- reply[T]{answer, err}
-		}()
-		for wait := true; wait; {
-			select {
-			case r := <-replies:
-				if !leaderless(r.err) {
-					return r.answer, r.err
-				}
-			case <-again.C:
-				wait = false
-			case <-ctx.Done():
-				var none T
-				return none, ctx.Err()
-			}
-		}
-	}
-}
-
-// askLarge is ask for an answer that may be large. It puts the question again once the leader has
-// answered a small one that was put later, each time after twice as long: a slow server would have
-// more large answers to send each askEach, and would be asked for still more.
-func askLarge[T any](ctx context.Context, within time.Duration, question func(ctx context.Context) (T, error), small func(ctx context.Context) (struct{}, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	replies := make(chan reply[T], within/askEach+2) // those of all questions
-	for later := askEach; ; later *= 2 {
-		go func() {
-			answer, err := question(ctx)
-			replies <- reply[T]{answer, err}
-		}()
-		again := make(chan struct{})
-		go func() {
-			select {
-			case <-time.After(later):
-				_, _ = ask(ctx, within, small) // what is wrong with it is wrong with the question
-				close(again)
-			case <-ctx.Done():
-			}
-		}()
-		for wait := true; wait; {
-			select {
-			case r := <-replies:
-				if !leaderless(r.err) {
-					return r.answer, r.err
-				}
-			case <-again:
-				wait = false
-			case <-ctx.Done():
-				var none T
-				return none, ctx.Err()
-			}
-		}
-	}
-}
-
-// askSmall asks the leader for a message that is never there.
-func (l *Log) askSmall(ctx context.Context) (none struct{}, err error) {
-	if _, err = l.log.GetLastMsgForSubject(ctx, l.root+noSubject); errors.Is(err, jetstream.ErrMsgNotFound) {
-		err = nil
-	}
-	return none, err
-}
-
-// leaderless reports whether an error is the answer of a server that knows of no leader.
-func leaderless(err error) bool {
-	var api *jetstream.APIError
-	return errors.Is(err, errLeaderless) || errors.As(err, &api) && api.ErrorCode == notAvailable
 }
 
 // State implements replicated.Stream. It asks for the end of the stream first: the control message
