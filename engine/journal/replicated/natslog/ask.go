@@ -19,24 +19,21 @@ var errLeaderless = errors.New("the stream has no leader")
 // within a time. While a leader is elected no server answers, and the next leader does not know the
 // question.
 func ask[T any](ctx context.Context, within time.Duration, question func(ctx context.Context) (T, error)) (T, error) {
-	return askWhen(ctx, within, question, func(ctx context.Context, _ int) bool { return pause(ctx, askEach) })
+	return askWhen(ctx, within, question, 1, func(context.Context) {})
 }
 
 // askLarge is ask for an answer that may be large. It puts the question again once the leader has
 // answered a small one that was put later, each time after twice as long: a slow server would have
 // more large answers to send each askEach, and would be asked for still more.
 func askLarge[T any](ctx context.Context, within time.Duration, question func(ctx context.Context) (T, error), small func(ctx context.Context) (struct{}, error)) (T, error) {
-	return askWhen(ctx, within, question, func(ctx context.Context, times int) bool {
-		if pause(ctx, askEach<<times) {
-			_, _ = ask(ctx, within, small) // what is wrong with it is wrong with the question
-		}
-		return ctx.Err() == nil
+	return askWhen(ctx, within, question, 2, func(ctx context.Context) {
+		_, _ = ask(ctx, within, small) // what is wrong with it is wrong with the question
 	})
 }
 
-// askWhen puts a question again each time that due returns true. due is called with how often that
-// was before, and returns false when its context ends, which it does with askWhen.
-func askWhen[T any](ctx context.Context, within time.Duration, question func(ctx context.Context) (T, error), due func(ctx context.Context, times int) bool) (T, error) {
+// askWhen puts a question again after askEach, growth times as long each time, and once due has
+// returned.
+func askWhen[T any](ctx context.Context, within time.Duration, question func(ctx context.Context) (T, error), growth time.Duration, due func(ctx context.Context)) (T, error) {
 	type reply struct {
 		answer T
 		err    error
@@ -44,7 +41,7 @@ func askWhen[T any](ctx context.Context, within time.Duration, question func(ctx
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	replies := make(chan reply) // those of all questions
-	for times := 0; ; times++ {
+	for gap := askEach; ; gap *= growth {
 		go func() {
 			answer, err := question(ctx)
 			select {
@@ -54,7 +51,12 @@ func askWhen[T any](ctx context.Context, within time.Duration, question func(ctx
 		}()
 		again := make(chan struct{})
 		go func() {
-			if due(ctx, times) {
+			select {
+			case <-time.After(gap):
+			case <-ctx.Done():
+				return
+			}
+			if due(ctx); ctx.Err() == nil {
 				close(again)
 			}
 		}()
@@ -71,16 +73,6 @@ func askWhen[T any](ctx context.Context, within time.Duration, question func(ctx
 				return none, ctx.Err()
 			}
 		}
-	}
-}
-
-// pause waits. It reports false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
