@@ -22,7 +22,6 @@ import (
 	"trunkline/bench/envelopes"
 	"trunkline/bench/hostile"
 	"trunkline/bench/internal/part"
-	"trunkline/bench/placement"
 	"trunkline/bench/scale"
 	"trunkline/bench/sessions"
 	"trunkline/bench/soak"
@@ -48,7 +47,6 @@ func parts() []part.Part {
 		tools.Part(),
 		soak.Part(),
 		hostile.Part(),
-		placement.Part(),
 		{Name: "cluster", What: "three nodes with one journal: beside etcd, when the owner dies, what they hold", Module: "bench/cluster"},
 	}
 }

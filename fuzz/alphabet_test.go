@@ -189,7 +189,7 @@ func ping(k *call) object {
 		"kernel.RecordUsage.inference_requests", "kernel.RecordUsage.inference_input_chars", "kernel.ListProcesses.cursor",
 		"kernel.ListProcesses.limit", "kernel.GetSystemStatus.digest", "kernel.Ping", "commbus.Subscribe.ack",
 		"commbus.Subscribe.event_patterns", "commbus.Unsubscribe",
-		"commbus.RegisterCommandHandler", "commbus.RegisterQueryHandler", "commbus.Reply"}
+		"commbus.RegisterCommandHandler", "commbus.RegisterQueryHandler", "commbus.Reply", "idempotency_key"}
 	limits := object{{"max_frame_bytes", k.model.set.maxFrame}, {"max_in_flight", 64}, {"read_timeout_secs", 0}}
 	return object{{"pong", payload}, {"server", "trunkline"}, {"version", ""}, {"protocol", 1}, {"extensions", extensions}, {"limits", limits}}
 }

@@ -10,6 +10,9 @@ import (
 	"unicode/utf8"
 )
 
+// byteOrderMark is skipped before JSON text.
+const byteOrderMark = "\uFEFF"
+
 // validJSON is the rule of kernel-ipc §4.15: RFC 8259 in UTF-8, at most 128 levels.
 func validJSON(text string) bool {
 	return json.Valid([]byte(text)) && utf8.ValidString(text) && jsonLevels(text) <= 128

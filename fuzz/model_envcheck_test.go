@@ -96,6 +96,7 @@ func (k *call) parsed(v any, kind string) (o object) {
 		return nil
 	}
 	if text, isText := v.(string); isText {
+		text = strings.TrimPrefix(text, byteOrderMark)
 		if !json.Valid([]byte(text)) || jsonLevels(text) > 512 {
 			k.bad = &refusal{code: "INVALID_ARGUMENT", message: beginning(kind)}
 			return nil

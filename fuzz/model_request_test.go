@@ -3,6 +3,7 @@ package fuzz
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // head4 is a request as far as it could be read (kernel-ipc §3.1).
@@ -11,7 +12,8 @@ type head4 struct {
 	id, service, method string // "" when absent or of another type
 	body                object
 	hasBody, otherBody  bool
-	fault               bool // not MessagePack of the profile; the rest is what came before
+	other               map[string]bool // members that are to be strings and are not, nor nil
+	fault               bool            // not MessagePack of the profile; the rest is what came before
 }
 
 func readRequest(payload []byte) (h head4) {
@@ -40,7 +42,11 @@ func readRequest(payload []byte) (h head4) {
 }
 
 func (h *head4) member(key string, v any) {
-	s, _ := v.(string)
+	s, ok := v.(string)
+	if h.other == nil {
+		h.other = map[string]bool{}
+	}
+	h.other[key] = !ok && v != nil
 	switch key {
 	case "id":
 		h.id = s
@@ -62,12 +68,18 @@ func (k *call) accept(h head4) bool {
 	switch {
 	case h.fault:
 		k.bad = &refusal{code: "INVALID_ARGUMENT", message: beginning("Invalid msgpack: ")}
+	case h.other["id"]:
+		k.refuse("INVALID_ARGUMENT", "Invalid request field: id must be a string")
 	case h.id == "":
 		k.refuse("INVALID_ARGUMENT", "Missing required request field: id")
 	case len(h.id) > 1024:
 		k.refuse("INVALID_ARGUMENT", "Invalid request field: id exceeds 1024 bytes")
+	case h.other["service"]:
+		k.refuse("INVALID_ARGUMENT", "Invalid request field: service must be a string")
 	case h.service == "":
 		k.refuse("INVALID_ARGUMENT", "Missing required request field: service")
+	case h.other["method"]:
+		k.refuse("INVALID_ARGUMENT", "Invalid request field: method must be a string")
 	case h.method == "":
 		k.refuse("INVALID_ARGUMENT", "Missing required request field: method")
 	case h.otherBody:
@@ -176,7 +188,7 @@ func (a *args) json(name, def string) string {
 	s, ok := v.(string)
 	if !ok {
 		a.invalid("%s must be a string", name)
-	} else if !validJSON(s) && a.bad == nil {
+	} else if s = strings.TrimPrefix(s, byteOrderMark); !validJSON(s) && a.bad == nil {
 		a.bad = &refusal{code: "INVALID_ARGUMENT", message: beginning(fmt.Sprintf("Invalid JSON %s: ", name))}
 	}
 	return s

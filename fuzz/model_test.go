@@ -42,10 +42,12 @@ type model struct {
 	stored                      []*storedEnvelope
 	pending                     []*query
 	draining                    bool
+	answers                     map[[2]string]*keptAnswer
 }
 
 func newModel(set settings) *model {
-	m := &model{set: set, wall: 1700000000000, stamps: map[string][]int64{}, cursors: map[int64]int{}, quota: map[string]int64{}}
+	m := &model{set: set, wall: 1700000000000, stamps: map[string][]int64{}, cursors: map[int64]int{},
+		quota: map[string]int64{}, answers: map[[2]string]*keptAnswer{}}
 	for _, q := range quotaTable {
 		m.quota[q.name] = q.builtin
 	}
@@ -126,7 +128,7 @@ func (k *call) route(service, method string) object {
 	case methods[method] == nil:
 		k.refuse("NOT_FOUND", "Unknown %s method: %s", service, method)
 	default:
-		return methods[method](k)
+		return k.once(service, method, methods[method])
 	}
 	return nil
 }

@@ -1,14 +1,12 @@
 package fuzz
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // FuzzJSONPayload: a payload is accepted exactly when it is JSON, and goes through the bus byte for
-// byte.
+// byte, but for a byte order mark.
 func FuzzJSONPayload(f *testing.F) {
 	for _, text := range texts() {
 		f.Add(text)
@@ -44,17 +42,19 @@ func tryPayload(t *testing.T, text string) {
 	client.ask("commbus", "Publish", object{{"event_type", "a"}, {"payload", text}})
 	client.ask("commbus", "Send", object{{"command_type", "run"}, {"payload", text}})
 	owner.drain()
-	valid := json.Valid([]byte(text)) && utf8.ValidString(text) && jsonLevels(text) <= 128
+	whole := text
+	text = strings.TrimPrefix(text, byteOrderMark)
+	valid := validJSON(text)
 	if (accepted == 2) != valid || accepted%2 != 0 {
 		t.Fatalf("%q: accepted by %d of Publish and Send, valid is %v", text, accepted, valid)
 	}
 	if !valid {
 		return
 	}
-	client.request("ask", "commbus", "Query", object{{"query_type", "sum"}, {"payload", text}})
+	client.request("ask", "commbus", "Query", object{{"query_type", "sum"}, {"payload", whole}})
 	client.deliver(len(client.wire))
 	owner.drain()
-	owner.ask("commbus", "Reply", object{{"query_id", h.model.pending[0].name.now}, {"result", text}})
+	owner.ask("commbus", "Reply", object{{"query_id", h.model.pending[0].name.now}, {"result", whole}})
 	client.drain()
 	if len(chunks) != 3 || chunks[0] != text || chunks[1] != text || chunks[2] != text {
 		t.Fatalf("%q came out as %q", text, chunks)

@@ -1,6 +1,9 @@
 package fuzz
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // speaker makes requests of a program's bytes.
 type speaker struct {
@@ -16,6 +19,14 @@ var (
 	callIDs   = []string{"1", "2", "q1", "q1", "é", "0123456789012345678901234567890123456789"}
 	streamIDs = []string{"s1", "s1", "s2", "s3", "s" + string(make([]byte, 99))}
 )
+
+// idempotencyKeys are few, so that requests meet each other under them.
+var idempotencyKeys = []any{
+	key32, key32, key32, "another" + key32, "another" + key32, "a third" + key32, strings.Repeat("k", 200),
+	strings.Repeat("k", 201), key32[1:], nil, 5,
+}
+
+const key32 = "0123456789abcdef0123456789abcdef"
 
 // frame makes one frame, now and then a damaged one.
 func (s *speaker) frame() []byte {
@@ -48,7 +59,11 @@ func (s *speaker) payload(sent *sentence, how byte) []byte {
 		ids = streamIDs
 	}
 	id := ids[s.n(len(ids))]
-	req := object{{"id", id}, {"service", sent.service}, {"method", sent.method}, {"body", s.body(sent)}}
+	body := s.body(sent)
+	if how >= 120 && how < 170 {
+		body = append(body, member{"idempotency_key", idempotencyKeys[int(how)%len(idempotencyKeys)]})
+	}
+	req := object{{"id", id}, {"service", sent.service}, {"method", sent.method}, {"body", body}}
 	switch {
 	case how < 170:
 	case how < 190: // another order, and unknown keys

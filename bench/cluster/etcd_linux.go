@@ -9,8 +9,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -151,71 +149,16 @@ func (e *etcd) cell(inFlight int) goal.Cell {
 	return goal.Cell{Server: theirs, Method: putting, Conns: inFlight / perConnection, Depth: perConnection}
 }
 
-// puts is a load of puts.
-type puts struct {
-	stop      context.CancelFunc
-	wg        sync.WaitGroup
-	replies   atomic.Uint64
-	recording atomic.Bool
-
-	mu      sync.Mutex
-	latency load.Histogram
-	err     error
-}
-
-// put starts a load with so many puts in flight, under so many keys.
-func (e *etcd) put(inFlight, keys int) *puts {
-	ctx, stop := context.WithCancel(context.Background())
-	p := &puts{stop: stop}
+// put starts a load with so many puts in flight, under so many keys. What is in flight when it
+// ends is waited for.
+func (e *etcd) put(inFlight, keys int) *load.Calls {
 	value := strings.Repeat("x", valueBytes)
-	for i := range inFlight {
-		c := e.clients[i/perConnection]
-		p.wg.Go(func() {
-			var own load.Histogram
-			var err error
-			for n := i; ctx.Err() == nil && err == nil; n += inFlight {
-				err = p.one(c, load.PID(n%keys), value, &own)
-			}
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.latency.Merge(&own)
-			p.err = errors.Join(p.err, err)
-		})
-	}
-	return p
-}
-
-// one puts once. What is in flight when the load ends is waited for.
-func (p *puts) one(c *clientv3.Client, key, value string, latency *load.Histogram) error {
-	ctx, cancel := context.WithTimeout(context.Background(), putTimeout)
-	defer cancel()
-	began := time.Now()
-	if _, err := c.Put(ctx, key, value); err != nil {
-		return fmt.Errorf("cannot put: %w", err)
-	}
-	p.replies.Add(1)
-	if p.recording.Load() {
-		latency.Add(int64(time.Since(began)), 1)
-	}
-	return nil
-}
-
-// Warm implements load.Running.
-func (p *puts) Warm(lasting time.Duration) { time.Sleep(lasting) }
-
-// Last implements load.Running.
-func (p *puts) Last(lasting time.Duration) {
-	p.recording.Store(true)
-	time.Sleep(lasting)
-	p.recording.Store(false)
-}
-
-// Replies implements load.Running.
-func (p *puts) Replies() uint64 { return p.replies.Load() }
-
-// Stop implements load.Running.
-func (p *puts) Stop() (*load.Histogram, error) {
-	p.stop()
-	p.wg.Wait()
-	return &p.latency, p.err
+	return load.StartCalls(inFlight, func(caller, nth int) error {
+		ctx, cancel := context.WithTimeout(context.Background(), putTimeout)
+		defer cancel()
+		if _, err := e.clients[caller/perConnection].Put(ctx, load.PID((caller+nth*inFlight)%keys), value); err != nil {
+			return fmt.Errorf("cannot put: %w", err)
+		}
+		return nil
+	})
 }

@@ -50,7 +50,7 @@ func memory(r *part.Run) error {
 		}
 	}
 	for _, s := range []*load.Server{owner.server, single} {
-		if err := createRows(s.Addr, rows); err != nil {
+		if err := load.CreateRows(s.Addr, 0, rows); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -179,17 +177,4 @@ func await(what string, is func() bool) error {
 		}
 	}
 	return nil
-}
-
-// createRows makes processes, over many connections where they are many.
-func createRows(addr string, rows int) error {
-	const most = 16
-	pieces := min(most, 1+rows/100_000)
-	errs := make([]error, pieces)
-	var wg sync.WaitGroup
-	for i := range pieces {
-		wg.Go(func() { errs[i] = load.CreateRows(addr, i*rows/pieces, (i+1)*rows/pieces) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }

@@ -41,7 +41,7 @@ func compare(r *part.Run, older string) error {
 			if err != nil {
 				return err
 			}
-			if err := createRows(s.Addr, r.Rows); err != nil {
+			if err := load.CreateRows(s.Addr, 0, r.Rows); err != nil {
 				return err
 			}
 			servers = append(servers, s)

@@ -42,7 +42,7 @@ func ratio(r *part.Run) error {
 		return err
 	}
 	owner := c.owner()
-	if err := createRows(owner.server.Addr, r.Rows); err != nil {
+	if err := load.CreateRows(owner.server.Addr, 0, r.Rows); err != nil {
 		return err
 	}
 	e, err := startEtcd(r)

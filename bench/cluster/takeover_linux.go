@@ -70,7 +70,7 @@ func takeovers(r *part.Run, lease time.Duration, rounds int) (took [2][]gap, err
 	if err != nil {
 		return took, err
 	}
-	if err := createRows(c.owner().server.Addr, callersPerNode*len(c.all)); err != nil {
+	if err := load.CreateRows(c.owner().server.Addr, 0, callersPerNode*len(c.all)); err != nil {
 		return took, err
 	}
 	for n := 0; n < mostRounds*rounds && (len(took[0]) < rounds || len(took[1]) < rounds); n++ {

@@ -224,19 +224,16 @@ func (b *benchmark) ratios() (r []float64) {
 	return r
 }
 
-// worstFirst orders by what happened to the time: slower before faster, and further before less
-// far; last what cannot be compared.
+// worstFirst orders by what happened to the time, from slower to faster; last what cannot be
+// compared.
 func worstFirst(a, b *benchmark) int {
-	worth := func(s *shift) float64 {
-		switch {
-		case s == nil:
-			return -1
-		case s.Ratio > 1:
-			return s.Ratio
+	ratio := func(b *benchmark) float64 {
+		if b.change == nil {
+			return 0
 		}
-		return 1 - s.Ratio
+		return b.change.Ratio
 	}
-	return cmp.Compare(worth(b.change), worth(a.change))
+	return cmp.Compare(ratio(b), ratio(a))
 }
 
 // exactly is a pattern for one benchmark, which may be below others.

@@ -20,10 +20,10 @@
 //
 // The first look, four rounds of everything, picks what seems to have moved. That alone would cry
 // wolf: four pairs with 5 % of noise are off by 2 % now and then, and there are many benchmarks.
-// What was picked is measured again, alone and worst first, and only these new rounds decide, by a
-// signed-rank test of the paired ratios at a level that all share: one run in a thousand in which
-// nothing moved reports that something did. It takes 8 rounds to 256, until the test is
-// significant or the interval excludes a change; what stays open after -again is unsure.
+// What was picked is measured again, alone and clearest first, and only these new rounds decide, by
+// the interval of the median of the paired ratios at a level that all share: one run in a thousand
+// in which nothing moved reports that something did. It takes 8 rounds to 256, until the interval
+// excludes 1 or a change; what stays open after -again is unsure.
 //
 // Memory needs no statistics: B/op and allocs/op moved when every round of one side is above every
 // round of the other. Where the revision is not to be had, in a tarball or a shallow clone, nothing

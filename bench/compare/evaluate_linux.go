@@ -35,9 +35,8 @@ const (
 
 // evaluate compares all benchmarks. The first look only reports which of them seem to have moved;
 // whether one did is decided by rounds that are taken afterwards for that, so that being picked for
-// a chance deviation does not count. All suspects together have the time of the flag. One may take
-// almost twice its share of what is left, or a sixteenth of it, so that the first ones are settled
-// and a single noisy one does not take it all; the last may take the rest.
+// a chance deviation does not count. All suspects together have the time of the flag, those whose
+// memory moved and the clearest ones first, so that a noisy one does not take it all.
 func (c *comparison) evaluate() error {
 	var suspects []*benchmark
 	for _, b := range c.list {
@@ -45,31 +44,17 @@ func (c *comparison) evaluate() error {
 			suspects = append(suspects, b)
 		}
 	}
-	inTurns(suspects)
+	slices.SortStableFunc(suspects, func(a, b *benchmark) int {
+		return cmp.Or(cmp.Compare(len(b.memory), len(a.memory)), cmp.Compare(b.change.clear(), a.change.clear()))
+	})
 	deadline := time.Now().Add(c.again)
 	for i, b := range suspects {
 		fmt.Fprintf(os.Stderr, "measuring %s again, %d of %d\n", b.name, i+1, len(suspects))
-		share := max(2*time.Until(deadline)/time.Duration(len(suspects)-i+1), time.Until(deadline)/16)
-		if err := c.confirm(b, level(len(suspects)), time.Now().Add(share)); err != nil {
+		if err := c.confirm(b, level(len(suspects)), deadline); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// inTurns orders what is measured again: the clearest one of each group, then the second one of
-// each. A slow path is in many benchmarks of a group, and one of them settles what happened; the
-// time may not last for all of them, and a noisy one takes long.
-func inTurns(suspects []*benchmark) {
-	slices.SortStableFunc(suspects, func(a, b *benchmark) int {
-		return cmp.Or(cmp.Compare(len(b.memory), len(a.memory)), cmp.Compare(b.change.clear(), a.change.clear()))
-	})
-	turn, of := map[*benchmark]int{}, map[*group]int{}
-	for _, b := range suspects {
-		turn[b] = of[b.group]
-		of[b.group]++
-	}
-	slices.SortStableFunc(suspects, func(a, b *benchmark) int { return cmp.Compare(turn[a], turn[b]) })
 }
 
 // first is what the first look finds.
@@ -108,11 +93,11 @@ func (c *comparison) confirm(b *benchmark, alpha float64, deadline time.Time) er
 		}
 		return again.ratios(), nil
 	})
-	if err == nil && s.Rounds > 0 {
+	if err == nil && len(s.ratios) > 0 {
 		b.change, b.verdict = &s, v
 	}
 	if !b.exact() {
-		if b.memory = nil; s.Rounds >= 2*c.Options.Rounds {
+		if b.memory = nil; len(s.ratios) >= 2*c.Options.Rounds {
 			b.memory = again.moves()
 		}
 	}
@@ -142,10 +127,11 @@ func level(n int) float64 { return falsely / float64(n*looks) }
 
 // verdict decides at the chance alpha of calling a move what is none.
 func (s shift) verdict(alpha float64) verdict {
+	low, high := s.within(1 - alpha)
 	switch {
-	case s.P < alpha && s.Ratio >= least:
+	case low > 1 && s.Ratio >= least:
 		return slower
-	case s.P < alpha && s.Ratio <= 1/least:
+	case high < 1 && s.Ratio <= 1/least:
 		return faster
 	case s.Low > 1/harmless && s.High < harmless:
 		return same

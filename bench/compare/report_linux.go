@@ -14,7 +14,8 @@ import (
 // time than the flag allows, or more memory.
 func (c *comparison) report() {
 	all := goal.Grid{Title: "benchmarks: medians and quartiles over rounds; the ratio is the time now over the time before, in the rounds in which it was measured again, if it was",
-		Head: []string{"benchmark", "ns/op", "Q1", "Q3", "B/op", "allocs/op", "before: ns/op", "before: B/op", "before: allocs/op", "ratio", "from", "to", "p", "rounds", "verdict", "in other units"}}
+		Head: []string{"benchmark", "ns/op", "Q1", "Q3", "B/op", "allocs/op", "before: ns/op", "before: B/op",
+			"before: allocs/op", "ratio", "from", "to", "rounds", "verdict", "in other units"}}
 	moved := goal.Grid{Title: "what moved", Head: []string{"benchmark", "how"}}
 	doubts := 0
 	for _, b := range c.list {
@@ -75,7 +76,8 @@ func (b *benchmark) how() string {
 		return string(b.verdict)
 	}
 	s := b.change
-	return fmt.Sprintf("%s: %+.1f %% [%+.1f, %+.1f], p=%.2g, %d rounds", b.verdict, percent(s.Ratio), percent(s.Low), percent(s.High), s.P, s.Rounds)
+	return fmt.Sprintf("%s: %+.1f %% [%+.1f, %+.1f], %d rounds", b.verdict,
+		percent(s.Ratio), percent(s.Low), percent(s.High), len(s.ratios))
 }
 
 // row is the benchmark's in the table.
@@ -88,9 +90,10 @@ func (b *benchmark) row() []any {
 	}
 	times := b.figures(now, gobench.Time)
 	row := []any{b.name, median(now, gobench.Time), goal.Quantile(times, 0.25), goal.Quantile(times, 0.75), median(now, gobench.Bytes), median(now, gobench.Allocs),
-		median(base, gobench.Time), median(base, gobench.Bytes), median(base, gobench.Allocs), nil, nil, nil, nil, nil, string(b.verdict), ""}
+		median(base, gobench.Time), median(base, gobench.Bytes), median(base, gobench.Allocs), nil, nil, nil, nil,
+		string(b.verdict), ""}
 	if s := b.change; s != nil {
-		copy(row[9:], []any{s.Ratio, s.Low, s.High, s.P, s.Rounds})
+		copy(row[9:], []any{s.Ratio, s.Low, s.High, len(s.ratios)})
 	}
 	if len(times) > 0 {
 		row[len(row)-1] = b.others()

@@ -3,75 +3,53 @@ package compare
 import (
 	"math"
 	"slices"
+
+	"golang.org/x/perf/benchmath"
+
+	"trunkline/bench/internal/goal"
 )
 
-// shift is how far the ratios of rounds are from 1.
+// shift is how far the ratios of rounds are from 1: the middle of the means of all pairs of rounds,
+// which moves less by chance than their median, and the 95 % interval of the median. It assumes
+// nothing about them but that a ratio and its inverse are equally likely when nothing moved, which
+// the turns of the two sides see to.
 type shift struct {
-	Ratio  float64 `json:"ratio"` // now over baseline
-	Low    float64 `json:"low"`   // of the 95 % interval
-	High   float64 `json:"high"`
-	P      float64 `json:"p"` // how often ratios that mean nothing are as far from 1
-	Rounds int     `json:"rounds"`
+	Ratio, Low, High float64 // now over baseline
+	ratios           []float64
 }
 
-// confidence is what the intervals leave out on both sides together.
-const confidence = 0.05
+// confidence is that of the interval which is shown.
+const confidence = 0.95
 
-// shiftOf is the signed-rank test of Wilcoxon and the estimate of Hodges and Lehmann that belongs
-// to it, on the logarithms of ratios: it asks only that a ratio and its inverse are equally likely
-// when nothing moved, which the turns of the two sides see to, and one wild round in five does it
-// no harm. Both count the averages of all pairs of rounds (a round with itself too): the estimate
-// is the middle one.
 func shiftOf(ratios []float64) shift {
-	n := len(ratios)
-	if n == 0 {
-		return shift{Ratio: 1, Low: 0, High: math.Inf(1), P: 1}
+	if len(ratios) == 0 {
+		return shift{Ratio: 1, High: math.MaxFloat64}
 	}
-	averages := make([]float64, 0, n*(n+1)/2)
+	s := shift{ratios: ratios}
+	var means []float64
 	for i := range ratios {
 		for j := range i + 1 {
-			averages = append(averages, (math.Log(ratios[i])+math.Log(ratios[j]))/2)
+			means = append(means, math.Sqrt(ratios[i]*ratios[j]))
 		}
 	}
-	slices.Sort(averages)
-	m, chance := len(averages), signedRank(n)
-	below, _ := slices.BinarySearch(averages, 0)
-	above := m - below
-	for above > 0 && averages[m-above] == 0 {
-		above--
+	s.Ratio = goal.Median(means)
+	s.Low, s.High = s.within(confidence)
+	if math.IsInf(s.Low, 0) || math.IsInf(s.High, 0) { // too few for it
+		s.Low, s.High = slices.Min(ratios), slices.Max(ratios)
 	}
-	// An average of 0 speaks for neither side and is counted for both: it can only make the ratios
-	// mean less.
-	least := m - max(below, above)
-	at := 0 // as many averages on one side are too few for the middle to be there
-	for at+1 < m/2 && 2*chance[at+1] <= confidence {
-		at++
-	}
-	return shift{
-		Ratio:  math.Exp((averages[(m-1)/2] + averages[m/2]) / 2),
-		Low:    math.Exp(averages[at]),
-		High:   math.Exp(averages[m-1-at]),
-		P:      min(1, 2*chance[least]),
-		Rounds: n,
-	}
+	return s
 }
 
-// signedRank returns by w how likely the ranks 1 to n, each with a coin's sign, have positive ones
-// that add up to w at most.
-func signedRank(n int) []float64 {
-	chance := make([]float64, n*(n+1)/2+1)
-	chance[0] = 1
-	for rank := 1; rank <= n; rank++ {
-		for w := rank * (rank + 1) / 2; w >= 0; w-- {
-			with := 0.0
-			if w >= rank {
-				with = chance[w-rank]
-			}
-			chance[w] = (chance[w] + with) / 2
-		}
+// within returns the interval in which the median is with such a confidence at least. That of
+// benchmath may lean to one side: what it would be with the sides exchanged counts too.
+func (s shift) within(confidence float64) (low, high float64) {
+	back := make([]float64, len(s.ratios))
+	for i, r := range s.ratios {
+		back[i] = 1 / r
 	}
-	for w := 1; w < len(chance); w++ {
-		chance[w] += chance[w-1]
+	of := func(v []float64) benchmath.Summary {
+		return benchmath.AssumeNothing.Summary(benchmath.NewSample(v, &benchmath.DefaultThresholds), confidence)
 	}
-	return chance
+	a, b := of(slices.Clone(s.ratios)), of(back)
+	return min(a.Lo, 1/b.Hi), max(a.Hi, 1/b.Lo)
 }

@@ -5,12 +5,14 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/rounds"
 )
 
 // TestLossIsSeen: a server that keeps nothing does not pass as one that keeps everything.
 func TestLossIsSeen(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and kills servers")
+	if !rounds.Long() {
+		t.Skip("kills servers that lose everything, in the long form")
 	}
 	rig := newRig(t, "")
 	defer rig.Close()

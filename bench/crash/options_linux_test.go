@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"trunkline/bench/internal/load"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
 )
 
@@ -108,11 +109,14 @@ func TestCrash(t *testing.T) {
 // newRig makes a folder for servers and finds their binary, or builds it.
 func newRig(t *testing.T, server string) *load.Rig {
 	rig, err := load.NewRig("", "trunkline-crash-")
-	if err == nil {
-		rig.Binary, err = load.FindBinary(server, "trunkline/cmd/trunkline", rig.Dir)
+	if err == nil && server != "" {
+		err = rig.FindServer(server)
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if server == "" {
+		rig.Binary = kit.Program(t, rig.Dir)
 	}
 	return rig
 }

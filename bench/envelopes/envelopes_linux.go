@@ -180,26 +180,16 @@ func process(r *part.Run) error {
 	return err
 }
 
-// spawn runs the command once per envelope, one after the other, for as long as lasting. The CPU
-// time of its sample is the median.
-func spawn(binary string, body []byte, lasting time.Duration) (s goal.Sample, err error) {
-	var micros, cpu []float64
-	var out bytes.Buffer
-	begin := time.Now()
-	for time.Since(begin) < lasting {
+// spawn runs the command once per envelope, one after the other, for as long as lasting.
+func spawn(binary string, body []byte, lasting time.Duration) (goal.Sample, error) {
+	return load.Starts(func() *exec.Cmd {
 		cmd := exec.Command(binary, "process")
-		out.Reset()
-		cmd.Stdin, cmd.Stdout = bytes.NewReader(body), &out
-		wall, used, err := load.RunOnce(cmd)
-		if err != nil {
-			return s, err
+		cmd.Stdin = bytes.NewReader(body)
+		return cmd
+	}, func(out []byte) error {
+		if !bytes.HasSuffix(out, []byte("}\n")) || !bytes.Contains(out, []byte(`"current_stage":"intent"`)) {
+			return errors.New("the stage after the first is not in it")
 		}
-		micros, cpu = append(micros, goal.Micros(wall)), append(cpu, float64(used))
-		if !bytes.HasSuffix(out.Bytes(), []byte("}\n")) || !bytes.Contains(out.Bytes(), []byte(`"current_stage":"intent"`)) {
-			return s, fmt.Errorf("cannot take the answer %q", out.Bytes())
-		}
-	}
-	n := len(micros)
-	return goal.Sample{Requests: uint64(n), PerSec: float64(n) / time.Since(begin).Seconds(), CPU: goal.Median(cpu),
-		P50: goal.Median(micros), P99: goal.Quantile(micros, 0.99), P999: goal.Quantile(micros, 0.999)}, nil
+		return nil
+	}, func(_ int, passed time.Duration) bool { return passed >= lasting })
 }

@@ -14,8 +14,6 @@ const (
 	smallRows = 10_000
 	// memoryRows is from where on a table's fixed part counts nothing beside its rows.
 	memoryRows = 1_000_000
-	// variantRows is the table of every setting: larger than the cache nearest to a core.
-	variantRows = 100_000
 	// replace is the name of creation and termination by turns, each on average, at a size that
 	// stays: each creation evicts a process that has ended.
 	replace = "Create+Terminate"
@@ -90,29 +88,4 @@ func growth(r *part.Report, all []*server) {
 	r.Charts = append(r.Charts, cost, memory)
 	r.Goal(g)
 	r.Goal(row)
-}
-
-// variants are compared with the first one, which has the defaults of a machine with two CPUs.
-func variants(rows int) []way {
-	return []way{{"1 loop, GOGC 100", rows, 1, 100, false, nil}, {"2 loops", rows, 2, 100, false, nil}, {"1 loop, CPUs of its own", rows, 1, 100, true, nil},
-		{"GOGC 50", rows, 1, 50, false, nil}, {"GOGC 200", rows, 1, 200, false, nil}, {"GOGC 400", rows, 1, 400, false, nil}}
-}
-
-// settings compares settings of the server.
-func settings(r *part.Run) error {
-	methods := []string{"GetProcess", replace}
-	all, err := compare(r, methods, variants(min(variantRows, r.Rows)))
-	if err != nil {
-		return err
-	}
-	t := goal.Grid{Title: fmt.Sprintf("Settings of the server, %s rows; ratios to %q in the same round", count(all[0].rows), all[0].name),
-		Head: []string{"setting", "load", "CPU ratio", "requests/s ratio"}}
-	for _, method := range methods {
-		for _, s := range all {
-			at, base := s.cell(method), all[0].cell(method)
-			t.Add(s.name, method, r.Report.Ratio(at, base, goal.CPU), r.Report.Ratio(at, base, goal.Rate))
-		}
-	}
-	r.Report.Table(t)
-	return nil
 }

@@ -1,7 +1,6 @@
 package scale
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -25,24 +24,23 @@ const (
 // Part measures what grows.
 func Part() part.Part {
 	return part.Part{
-		Name: "scale", What: "what grows: rows to 10M, idle connections, subscribers, payloads; the collector, and settings",
+		Name: "scale", What: "what grows: rows to 10M, idle connections, subscribers, payloads; and the collector",
 		Defaults: func(o *part.Options) { o.Rows, o.Many, o.Window = 10_000_000, 10_000, 300*time.Millisecond },
 		Quick:    func(o *part.Options) { o.Rows, o.Many = 100_000, 1000 },
 		Files:    func(o *part.Options) uint64 { return uint64(o.Many + spareConns) },
 		Run: func(r *part.Run) error {
 			return r.Sections(part.Section{Name: "rows", Measure: rows}, part.Section{Name: "idle", Measure: idle}, part.Section{Name: "gc", Measure: collector},
-				part.Section{Name: "subscribers", Measure: subscribers}, part.Section{Name: "payloads", Measure: payloads}, part.Section{Name: "settings", Measure: settings})
+				part.Section{Name: "subscribers", Measure: subscribers}, part.Section{Name: "payloads", Measure: payloads})
 		},
 	}
 }
 
 // way is how a server runs.
 type way struct {
-	name        string            // in its cells
-	rows        int               // processes in its table
-	loops, gogc int               // 0: the run's, Go's default
-	apart       bool              // the server on one half of the CPUs, its load on the other
-	trace       func(line string) // takes its output, with the runtime's trace of collections in it; nil: no trace
+	name  string            // in its cells
+	rows  int               // processes in its table
+	apart bool              // the server on one half of the CPUs, its load on the other
+	trace func(line string) // takes its output, with the runtime's trace of collections in it; nil: no trace
 }
 
 // server is a trunkline that runs in a way.
@@ -56,9 +54,9 @@ type server struct {
 // start starts a server and creates its rows, which leaves a sample. As many users as rows would
 // fill the rate limiter, which is not the table: it is kept small.
 func (w way) start(r *part.Run, more ...string) (s *server, err error) {
-	c := load.Trunkline(r.Binary, append(more, fmt.Sprintf("kernel.loops=%d", cmp.Or(w.loops, r.Loops)),
+	c := load.Trunkline(r.Binary, append(more, fmt.Sprintf("kernel.loops=%d", r.Loops),
 		fmt.Sprintf("kernel.max_processes=%d", w.rows+spareRows), "kernel.max_rate_limit_users=1000")...)
-	c.Env = []string{fmt.Sprintf("GOGC=%d", cmp.Or(w.gogc, 100))}
+	c.Env = []string{"GOGC=100"}
 	if c.Line = w.trace; w.trace != nil {
 		c.Env = append(c.Env, "GODEBUG=gctrace=1")
 	}

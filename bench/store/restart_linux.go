@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"trunkline/bench/internal/goal"
@@ -74,13 +72,7 @@ func (t *restarting) create() error {
 	if err := t.start(noSnapshots); err != nil {
 		return err
 	}
-	var errs [16]error
-	var wg sync.WaitGroup
-	for i := range errs {
-		wg.Go(func() { errs[i] = load.CreateRows(t.s.Addr, i*t.Rows/len(errs), (i+1)*t.Rows/len(errs)) })
-	}
-	wg.Wait()
-	return cmp.Or(errs[:]...)
+	return load.CreateRows(t.s.Addr, 0, t.Rows)
 }
 
 // again kills the server, starts it on the same store and waits until it knows the last process: it

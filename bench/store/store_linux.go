@@ -1,16 +1,11 @@
 package store
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
@@ -149,7 +144,6 @@ func (f *field) startPeers() error {
 
 // addCells adds the cells of one round: whatever a goal compares stands close together.
 func (f *field) addCells() error {
-	f.steps = []goal.Step{f.bareWrite(4 << 10), f.bareWrite(64 << 10)}
 	add := func(mode, method string, at size) load.Config {
 		cfg := f.Config(f.trunk[mode].Addr, load.Kernel, tapesOf(method, f.rows(at), at.conns, f.envelopes[mode]), at.depth)
 		f.add(mode, method, f.trunk[mode], cfg)
@@ -194,33 +188,6 @@ func (f *field) fresh(mode string, at size) goal.Step {
 		}
 		defer s.Stop()
 		return load.Measure(f.Config(s.Addr, load.Kernel, freshTapes(at.conns), at.depth), s, f.Warmup, f.Window)
-	})
-}
-
-const bareWrites = 60
-
-// bareWrite measures writes to a file beside the stores, each with a sync, as context for all of
-// it.
-func (f *field) bareWrite(size int) goal.Step {
-	c := goal.Cell{Server: "disk", Method: fmt.Sprintf("write and sync %d KiB", size>>10), Conns: 1, Depth: 1}
-	return goal.One(c, func() (goal.Sample, error) {
-		file, err := os.CreateTemp(f.Rig.Dir, "bare-")
-		if err != nil {
-			return goal.Sample{}, err
-		}
-		defer os.Remove(file.Name())
-		defer file.Close()
-		var took []float64
-		block, begun := bytes.Repeat([]byte{0xa5}, size), time.Now()
-		for range bareWrites {
-			start := time.Now()
-			_, err := file.Write(block)
-			if err = errors.Join(err, unix.Fdatasync(int(file.Fd()))); err != nil {
-				return goal.Sample{}, err
-			}
-			took = append(took, goal.Micros(time.Since(start)))
-		}
-		return goal.Sample{Requests: bareWrites, PerSec: bareWrites / time.Since(begun).Seconds(), P50: goal.Quantile(took, 0.5), P99: goal.Quantile(took, 0.99)}, nil
 	})
 }
 

@@ -18,6 +18,8 @@ import (
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 	"trunkline/bench/internal/part"
+	"trunkline/fuzz/kit"
+	"trunkline/fuzz/rounds"
 )
 
 func parts() []part.Part { return []part.Part{Part(), RestartPart(), ThreadsPart(), ProjectsPart()} }
@@ -188,15 +190,12 @@ func TestPostsHaveKeysOfTheirOwn(t *testing.T) {
 // TestWholeRun measures a little of everything with the real server: whether it fits together, not
 // what comes out.
 func TestWholeRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and starts servers")
+	if !rounds.Long() {
+		t.Skip("measures a little of everything, in the long form")
 	}
 	dir := t.TempDir()
 	t.Chdir("../..")
-	server, err := load.FindBinary("", "./cmd/trunkline", dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := kit.Program(t, dir)
 	for _, args := range []string{"store threads projects -window 20ms", "restart -window 250ms"} { // which has to meet a snapshot
 		args += " -rounds 1 -rows 2048 -redis off -warmup 5ms -server " + server + " -json " + dir
 		var out bytes.Buffer
@@ -219,7 +218,7 @@ func TestWholeRun(t *testing.T) {
 			}
 		}
 		for _, s := range r.Cells {
-			alone, events := s.Server == "disk" || strings.HasPrefix(s.Method, "handler alone"), strings.HasPrefix(s.Method, "events")
+			alone, events := strings.HasPrefix(s.Method, "handler alone"), strings.HasPrefix(s.Method, "events")
 			if m := s.Median; m.PerSec <= 0 || !alone && m.CPU <= 0 || !alone && !events && m.P50 <= 0 {
 				t.Errorf("%v: %+v", s.Cell, m)
 			}

@@ -20,10 +20,6 @@
 // long as the tool server's, through the same reader and writer goroutines. The goal is about noop;
 // hit and slot are reported.
 //
-// scan: what it takes to find the known members of a line, by the benchmark in
-// bench/peers/jsonscan: beside libraries that check the whole line, as trunkline does, and are
-// evaluated; and beside one that stops at what it found, which is reported.
-//
 // worker: an external tool on kept processes beside one process for each call, one call at a time
 // and several. The goal is about a tool in Python that imports nothing but sys, where python3 is
 // installed. Beside it stands the small Go program in bench/tools/worker, which is reported: its

@@ -31,9 +31,8 @@ const (
 	workerConns = 8
 	// primeTimeout bounds the requests before a cell.
 	primeTimeout = 10 * time.Second
-	// mustScan and mustWorker are asked of the field scan beside other libraries, and of kept
-	// processes beside one for each call.
-	mustScan, mustWorker = 1.5, 50
+	// mustWorker is asked of kept processes beside one for each call.
+	mustWorker = 50
 	// quickStarts is how often -quick starts the program.
 	quickStarts = 150
 )
@@ -82,7 +81,8 @@ func (b *bench) run(r *part.Run) (err error) {
 	section := func(name string, measure func() error) part.Section {
 		return part.Section{Name: name, Measure: func(*part.Run) error { return measure() }}
 	}
-	return r.Sections(section("tcp", b.tcp), section("pipes", b.pipes), section("worker", b.workers), section("scan", b.scan), section("start", b.start))
+	return r.Sections(section("tcp", b.tcp), section("pipes", b.pipes), section("worker", b.workers),
+		section("start", b.start))
 }
 
 // serve starts the tool server over TCP.

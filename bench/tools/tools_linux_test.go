@@ -9,16 +9,16 @@ import (
 	"math"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"trunkline/bench/internal/goal"
-	"trunkline/bench/internal/gobench"
 	"trunkline/bench/internal/part"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
+	"trunkline/fuzz/rounds"
 )
 
 func TestMain(m *testing.M) {
@@ -180,28 +180,6 @@ func TestEchoSession(t *testing.T) {
 	}
 }
 
-func TestScan(t *testing.T) {
-	row := func(name string, ns float64) gobench.Result {
-		return gobench.Result{Name: name, N: 10, Values: map[string]float64{gobench.Processor: ns}}
-	}
-	all, err := scanSamples([]gobench.Result{row("Find/line/trunkline", 20), row("Find/line/fastjson", 30), row("Find/line/sonic-searcher", 15), row("Find/other/fastjson", 9)})
-	if err != nil || len(all) != 4 || all[0] != (goal.Sample{Cell: scanCell(trunkline, "line"), Requests: 10, CPU: 20, PerSec: 5e7}) {
-		t.Fatal(all, err)
-	}
-	got := scanGoals(all)
-	for i := range got {
-		got[i].Evaluate()
-	}
-	if got[0].Verdict != goal.Pass || got[0].Measured != 1.5 || len(got[0].Members) != 1 || got[1].Verdict != goal.Reported || got[1].Measured != 0.75 {
-		t.Errorf("%+v", got)
-	}
-	for _, bad := range [][]gobench.Result{{row("Find/line", 1)}, {row("Find/line/x", 0)}} {
-		if got, err := scanSamples(bad); err == nil {
-			t.Errorf("%v was taken as %v", bad, got)
-		}
-	}
-}
-
 // TestCompare: the median of ratios, not of figures, as good as the worst member.
 func TestCompare(t *testing.T) {
 	rates := map[string][]float64{trunkline: {60, 10, 900}, echo: {100, 100, 1000}, small: {30, 30, 30}}
@@ -235,33 +213,27 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestRunOnceRefuses(t *testing.T) {
-	input := filepath.Join(t.TempDir(), "in")
-	if err := os.WriteFile(input, []byte(`{"ok":true,"status":"OK","x":1}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
+func TestGoodReplies(t *testing.T) {
+	if err := good([]byte(`{"ok":true,"status":"OK","x":1}` + "\n")); err != nil {
+		t.Error(err)
 	}
-	f := func(problem string, args ...string) {
-		t.Helper()
-		_, _, err := runOnce(exec.Command(args[0], args[1:]...), input)
-		if (err != nil) != (problem != "") || err != nil && !strings.Contains(err.Error(), problem) {
-			t.Errorf("%v: %v, want %q", args, err, problem)
-		}
+	if good([]byte("no\n")) == nil {
+		t.Error("a bad one is good")
 	}
-	f("", "cat")
-	f("cannot take the reply", "echo", "no")
-	f("cannot run", "false")
 }
 
-// TestWholeRun measures a little of everything but the field scan with the real server: whether it
-// fits together, not what comes out.
+// TestWholeRun measures a little of everything with the real server: whether it fits together, not
+// what comes out.
 func TestWholeRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and starts servers")
+	if !rounds.Long() {
+		t.Skip("measures a little of everything, in the long form")
 	}
 	t.Chdir("../..")
 	dir := t.TempDir()
 	var out bytes.Buffer
-	status := part.Main([]part.Part{Part()}, strings.Fields("tools -rounds 1 -conns 4 -depth 8 -warmup 10ms -window 50ms -starts 2 -only tcp|pipes|worker|start -json "+dir), &out, &out)
+	status := part.Main([]part.Part{Part()},
+		strings.Fields("tools -rounds 1 -conns 4 -depth 8 -warmup 10ms -window 50ms -starts 2 -server "+
+			kit.Program(t, dir)+" -json "+dir), &out, &out)
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, out.String())
 	}

@@ -14,6 +14,8 @@ import (
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 	"trunkline/bench/internal/part"
+	"trunkline/fuzz/kit"
+	"trunkline/fuzz/rounds"
 )
 
 // empty is a field without servers.
@@ -48,15 +50,13 @@ func buildOffline(t *testing.T) (bin string) {
 // TestWholeRun measures a little of everything with the real servers, and with one more that allows
 // too few connections for the largest cells: whether it fits together, not what comes out.
 func TestWholeRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and starts servers")
+	if !rounds.Long() {
+		t.Skip("measures a little of everything, in the long form")
 	}
 	t.Chdir("../..")
 	f := empty(t)
 	f.bin = buildOffline(t)
-	if err := f.FindServer(""); err != nil {
-		t.Fatal(err)
-	}
+	f.Rig.Binary = kit.Program(t, f.Rig.Dir)
 	other, err := f.Trunkline("kernel.max_connections=8")
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"math"
 	"net"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,11 +61,11 @@ func newBenchCmd() *cobra.Command {
 			"  trunkline bench unix:///tmp/tools.sock --protocol toolhost --method AID.HASH.DIGEST.v1\n" +
 			"  THREADS_TOKEN_FILE=token trunkline bench --protocol threads --rate max --connections 64 --threads 1 --method post_message",
 		Args: func(cmd *cobra.Command, args []string) error {
-			err := cobra.MaximumNArgs(1)(cmd, args)
-			if err != nil && cli.JSON(cmd) {
-				return cli.AsUsage(err, "--json takes no file, --json-file does")
+			if len(args) > 1 && cli.JSON(cmd) {
+				return cli.Errorf(cli.CodeUsage, "cannot use argument %q", args[1]).
+					WithHint("--json takes no file, --json-file does")
 			}
-			return err
+			return cobra.MaximumNArgs(1)(cmd, args)
 		},
 	}
 	f.add(cmd)
@@ -109,9 +108,6 @@ func runBench(cmd *cobra.Command, f *benchFlags, args []string) error {
 	}
 	ctx, stop := cli.UntilSignal(cmd.Context())
 	defer stop()
-	// A pipe without a reader must not kill the run: it has processes to terminate.
-	signal.Ignore(syscall.SIGPIPE)
-	defer signal.Reset(syscall.SIGPIPE)
 	running, leave := context.WithCancel(ctx)
 	defer leave()
 	out, err := f.openOutput(cmd, plan, leave)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/fuzz/kit"
 )
 
 func wantFile(t *testing.T, name, want string) {
@@ -108,7 +109,7 @@ func TestBenchWithoutAReader(t *testing.T) {
 	var out bytes.Buffer
 	cmd := benchCommand(addr, "--duration", "1h", "--warmup", "0s", "--interval", "50ms", "--json-file", file)
 	cmd.Stdout, cmd.Stderr = &out, w
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Read(make([]byte, 1)); err != nil {
@@ -121,17 +122,5 @@ func TestBenchWithoutAReader(t *testing.T) {
 	}
 	if data, err := os.ReadFile(file); err != nil || !bytes.Contains(data, []byte(`"stopped": true`)) {
 		t.Errorf("no result: %v", err)
-	}
-}
-
-// TestSizeOfNoTerminal: where the size is not known it is the common one, never 0.
-func TestSizeOfNoTerminal(t *testing.T) {
-	f, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if columns, rows := terminalSize(f); columns != 80 || rows != 24 {
-		t.Errorf("%d columns, %d rows", columns, rows)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"trunkline/cmd/trunkline/internal/benchview"
 	"trunkline/cmd/trunkline/internal/cli"
@@ -43,12 +43,6 @@ func (l *listened) Write(b []byte) (int, error) {
 		l.leave()
 	}
 	return n, err
-}
-
-// terminalOf returns the terminal that people look at; ok is false if they read something else.
-func terminalOf(w io.Writer) (f *os.File, ok bool) {
-	f, ok = w.(*os.File)
-	return f, ok && isTerminal(f)
 }
 
 // benchResult is one form of the result, which is written at the end.
@@ -105,35 +99,24 @@ type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// openView shows the run as it goes: painted over and over on a terminal, a line per interval
-// elsewhere.
+// openView shows the run as it goes: one line that is written over on a terminal, a line per
+// interval elsewhere.
 func (o *benchOutput) openView(f *benchFlags, p loadgen.Plan) {
-	terminal, ok := terminalOf(o.progress.Writer)
-	if f.noLive || !ok || os.Getenv("TERM") == "dumb" || tooLow(terminal) {
+	terminal := o.progress.Writer
+	if f.noLive || !cli.IsTerminal(terminal) || os.Getenv("TERM") == "dumb" {
 		o.show, o.endView = benchview.Lines(o.progress, p), func() {}
 		return
 	}
-	live := benchview.NewLive(terminal, func() (columns, rows int) { return terminalSize(terminal) }, os.Getenv("NO_COLOR") == "", p)
-	o.show, o.endView = live.Show, live.Close
-}
-
-// tooLow reports that nothing of use would be left of the block.
-func tooLow(terminal *os.File) bool {
-	_, rows := terminalSize(terminal)
-	return rows < benchview.LiveRows
+	columns := func() int { return cmp.Or(cli.Columns(terminal), 80) }
+	o.show, o.endView = benchview.Status(o.progress, columns, os.Getenv("NO_COLOR") == "", p)
 }
 
 // summaryWidth is that of the terminal, or 0.
 func (o *benchOutput) summaryWidth() int {
-	to := o.text
-	if to == o.progress {
-		to = o.progress.Writer
+	if o.text == o.progress {
+		return cli.Columns(o.progress.Writer)
 	}
-	if terminal, ok := terminalOf(to); ok {
-		columns, _ := terminalSize(terminal)
-		return columns
-	}
-	return 0
+	return cli.Columns(o.text)
 }
 
 // write writes the summary and all results.
@@ -221,14 +204,4 @@ func (r *resultFile) giveUp() {
 	if r.ours {
 		os.Remove(r.f.Name())
 	}
-}
-
-// terminalSize is how many characters a line of the terminal has, and how many lines there are; 80
-// and 24 if they are unknown.
-func terminalSize(f *os.File) (columns, rows int) {
-	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	if err != nil || size.Col == 0 || size.Row == 0 {
-		return 80, 24
-	}
-	return int(size.Col), int(size.Row)
 }

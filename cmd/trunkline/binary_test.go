@@ -13,17 +13,19 @@ import (
 	"syscall"
 	"testing"
 
+	"trunkline/fuzz/kit"
 	"trunkline/handlers/toolhost/shim"
 )
 
-// TestTheBinaryUnderItsOtherNames builds the program as it is shipped and calls it by the names
-// that clients of the envelope exchange look for.
+// TestTheBinaryUnderItsOtherNames calls the program as it is shipped by the names that clients of
+// the envelope exchange look for.
 func TestTheBinaryUnderItsOtherNames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
-	program := buildProgram(t, "v7")
-	dir := filepath.Dir(program)
+	dir := t.TempDir()
+	program := kit.Program(t, dir)
+	version := versionOf(t, program)
 	f := func(name string, code int, stdin, want string, args ...string) {
 		t.Helper()
 		link := filepath.Join(dir, name)
@@ -44,7 +46,7 @@ func TestTheBinaryUnderItsOtherNames(t *testing.T) {
 	for _, name := range []string{"trunkline", "go-envelope", "go-coreengine", "x"} {
 		f(name, 0, `{"envelope_id":"e","stage_order":["a"]}`, `"current_stage":"a"`, "process")
 		f(name, 0, `{"command":"can_continue","envelope":{"envelope_id":"e"}}`, `{"can_continue":true,"terminal_reason":null,`)
-		f(name, 0, "", `"server_version":"v7"`, "version")
+		f(name, 0, "", `"server_version":"`+version+`"`, "version")
 		f(name, 1, "", "Unknown command: frobnicate\n", "frobnicate")
 		f(name, 1, "", "Usage")
 	}
@@ -64,20 +66,17 @@ func TestTheBinaryUnderItsOtherNames(t *testing.T) {
 	}
 }
 
-// buildProgram builds the program as it is shipped, and returns where it is until the test ends.
-func buildProgram(t *testing.T, version string) string {
+// versionOf returns the version that the linker gave a program; "dev" is that of a program without
+// one, which only sources outside of git have.
+func versionOf(t *testing.T, program string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "trunkline")
-	flags := "-s -w -X main.version=" + version
-	if ownEntry {
-		flags += " -E main.entry"
+	out, err := exec.Command(program, "--version").Output()
+	f := strings.Fields(string(out))
+	_, outside := os.Stat("../../.git")
+	if err != nil || len(f) < 2 || f[0] != "trunkline" || f[1] == "dev" && outside == nil {
+		t.Fatalf("%v: %q", err, out)
 	}
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", program, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build: %v\n%s", err, out)
-	}
-	return program
+	return f[1]
 }
 
 // checkWorkers starts the program as workers and policies are started.
@@ -139,14 +138,15 @@ func TestAReaderThatWentAwayIsAFailure(t *testing.T) {
 // TestTwoQuickSignalsAreOneOrder: a drain goes on when the order to stop arrives twice, as
 // timeout(1) sends it.
 func TestTwoQuickSignalsAreOneOrder(t *testing.T) {
-	cmd := exec.Command(os.Args[0], "serve", "--dev", "--listen=127.0.0.1:0", "--http-listen=", "--admin-listen=", "--log-format=text")
+	cmd := exec.Command(os.Args[0], "serve", "--dev", "--listen=127.0.0.1:0", "--http-listen=", "--threads-listen=",
+		"--set=threads.lines_addr=", "--admin-listen=", "--log-format=text")
 	cmd.Args[0] = "trunkline" // see TestMain
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	talk, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	var said strings.Builder
@@ -172,13 +172,15 @@ func TestAFullStdoutIsAFailure(t *testing.T) {
 	for _, args := range []string{
 		"--help", "help", "help serve", "serve --help", "version", "--version", "config show", "config show --json", "config check",
 		"completion bash", "completion zsh", "completion fish", "call --list", "process", "create", "can-continue", "result", "validate",
-		"--list builtin", "--serve builtin",
+		"--list builtin", "--run builtin AID.ASK_SUP.v1", "tool_exec AID.ASK_SUP.v1", "--serve builtin",
 	} {
+		var talk strings.Builder
 		cmd := exec.Command(os.Args[0], strings.Fields(args)...)
 		cmd.Args[0], cmd.Dir = "trunkline", t.TempDir() // see TestMain
 		cmd.Stdin, cmd.Stdout = strings.NewReader(`{"envelope_id":"e"}`+"\n"), full
-		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 {
-			t.Errorf("%s: %v, want exit code 1", args, err)
+		cmd.Stderr = &talk
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(talk.String(), "no space left on device") {
+			t.Errorf("%s: %v, stderr %q, want exit code 1 and the reason", args, err, talk.String())
 		}
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/codec/jsonx"
 	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
 	"trunkline/handlers/ipc"
@@ -22,6 +22,7 @@ import (
 func newCallCmd() *cobra.Command {
 	var f peerFlags
 	var list bool
+	var key string
 	cmd := &cobra.Command{
 		Use:   "call SERVICE.METHOD [JSON]",
 		Short: "Call one method of a running server",
@@ -38,16 +39,18 @@ func newCallCmd() *cobra.Command {
 	}
 	f.add(cmd, callTimeout)
 	cmd.Flags().BoolVarP(&list, "list", "l", false, "list the methods with what they do and the fields they take, without a server")
+	cmd.Flags().StringVar(&key, "idempotency-key", "",
+		"idempotency_key of the request, 32 to 200 bytes: repeated with it, the call has one effect")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if list {
 			return listMethods(cmd)
 		}
-		return runCall(cmd, &f, args)
+		return runCall(cmd, &f, key, args)
 	}
 	return cmd
 }
 
-func runCall(cmd *cobra.Command, f *peerFlags, args []string) error {
+func runCall(cmd *cobra.Command, f *peerFlags, key string, args []string) error {
 	service, method, ok := strings.Cut(args[0], ".")
 	if !ok || service == "" || method == "" {
 		return cli.Errorf(cli.CodeUsage, "cannot call %q: want SERVICE.METHOD", args[0]).WithHint(nearHint(args[0]))
@@ -70,6 +73,9 @@ func runCall(cmd *cobra.Command, f *peerFlags, args []string) error {
 	var reply []byte
 	var mixed string
 	err = f.with(cmd, func(ctx context.Context, conn *client.Conn) error {
+		if key != "" {
+			ctx = client.WithIdempotencyKey(ctx, key)
+		}
 		if reply, err = conn.Call(ctx, service, method, body); err != nil {
 			mixed = mixedUp(ctx, conn, info, err)
 		}
@@ -88,7 +94,7 @@ func argument(cmd *cobra.Command, args []string, none string) ([]byte, error) {
 	case len(args) == 0:
 		return []byte(none), nil
 	case args[0] != "-":
-		return []byte(args[0]), nil
+		return jsonx.TrimBOM([]byte(args[0])), nil
 	}
 	const most = wire.DefaultMaxFrame // more could not be sent anyway
 	text, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), most+1))
@@ -98,7 +104,7 @@ func argument(cmd *cobra.Command, args []string, none string) ([]byte, error) {
 	if len(text) > most {
 		return nil, cli.Errorf(cli.CodeUsage, "cannot use stdin: it is longer than %d bytes", most)
 	}
-	return text, nil
+	return jsonx.TrimBOM(text), nil
 }
 
 func printBody(cmd *cobra.Command, body []byte) error {
@@ -107,7 +113,7 @@ func printBody(cmd *cobra.Command, body []byte) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	if isTerminal(out) && !cli.JSON(cmd) {
+	if cli.IsTerminal(out) && !cli.JSON(cmd) {
 		var pretty bytes.Buffer
 		if err := json.Indent(&pretty, text, "", "  "); err != nil {
 			return fmt.Errorf("cannot indent the reply: %w", err)
@@ -117,27 +123,8 @@ func printBody(cmd *cobra.Command, body []byte) error {
 	return writeLine(out, text)
 }
 
-func writeLine(w io.Writer, text []byte) error {
-	if _, err := w.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("cannot write output: %w", err)
-	}
-	return nil
-}
-
-// isTerminal separates people from pipes and files: whether one of the standard streams is a
-// character device, but not the one that stands for nothing.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(info, null)
-}
+// writeLine writes a line, as cli.Write does.
+func writeLine(w io.Writer, text []byte) error { return cli.Write(w, string(text)+"\n") }
 
 const listHint = "'trunkline call --list' shows the methods"
 

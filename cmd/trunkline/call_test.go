@@ -39,14 +39,14 @@ func runClient(t *testing.T, stdin string, args ...string) ran {
 func runClientTo(t *testing.T, stdin io.Reader, stdout, stderr io.Writer, args ...string) int {
 	t.Helper()
 	root := clientRoot()
-	started := markStart(root)
+	started := markStart(root, args)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(t.Context())
+	cmd, err := root.ExecuteContextC(t.Context())
 	if err != nil && !*started {
-		err = cli.AsUsage(err, "")
+		err = usageError(cmd, args, err)
 	}
 	cli.Render(stderr, err, cli.WantsJSON(args))
 	return cli.Exit(err)
@@ -93,7 +93,7 @@ func TestCallExitCodes(t *testing.T) {
 	f(2, "cannot use the request's body", "kernel.GetProcess", "{")
 	f(2, "it is no object", "kernel.GetProcess", "[]")
 	f(2, "it opens a stream", "commbus.Subscribe")
-	f(2, "accepts between 1 and 2 arg", "kernel.GetProcess", "{}", "{}")
+	f(2, "cannot use argument \"{}\"\n", "kernel.GetProcess", "{}", "{}")
 	f(2, "it must be positive", "kernel.GetProcess", "--timeout", "0s")
 	f(2, "without the other", "kernel.GetProcess", "--tls-cert", "x")
 	f(2, "cannot use --tls-ca", "kernel.GetProcess", "--tls-ca", t.TempDir()+"/none")
@@ -162,5 +162,5 @@ func TestCallList(t *testing.T) {
 			t.Errorf("%s is listed as %+v", name, listed[i])
 		}
 	}
-	runClient(t, "", "call", "--list", "kernel.GetProcess").want(t, 2, "", "unknown command")
+	runClient(t, "", "call", "--list", "kernel.GetProcess").want(t, 2, "", "cannot use argument \"kernel.GetProcess\"\n")
 }

@@ -135,11 +135,11 @@ func clusterRows(c *ops.Cluster) [][]string {
 	}
 	for i := range c.Partitions {
 		p := &c.Partitions[i]
-		t.add(fmt.Sprintf("PARTITION %d", p.Partition), "%s, owner %s, %d records", p.Role, ownerText(p), p.Index)
+		t.add(fmt.Sprintf("PARTITION %d", p.Partition), "%s, owner %s, %d records%s", p.Role, ownerText(p), p.Index, heardText(p))
 	}
 	t.add("LEASE", "%s", secondsText(c.LeaseSeconds))
 	t.add("FORWARDED", "%d to the owner, %d from other nodes", c.Forwarded, c.Taken)
-	if c.Role == obs.RoleStandby && len(c.Partitions) == 0 {
+	if c.Role != obs.RoleOwner && len(c.Partitions) == 0 {
 		t.add("SILENT", "%s", secondsText(c.SilentSeconds))
 	}
 	if text, _ := copiesText(c.Copies); text != "" && len(c.Partitions) == 0 {
@@ -187,6 +187,14 @@ func ownerText(p *obs.ClusterPartition) string {
 		return "none is known"
 	}
 	return p.Owner + " at " + p.OwnerAddr
+}
+
+// heardText is how old what a node that does not own a partition knows of it is.
+func heardText(p *obs.ClusterPartition) string {
+	if p.Role == obs.RoleOwner {
+		return ""
+	}
+	return ", heard " + secondsText(p.SilentSeconds) + " ago"
 }
 
 // peersText lists NATS servers; those that are not seen are marked.

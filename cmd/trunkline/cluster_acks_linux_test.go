@@ -122,6 +122,7 @@ func isAck(data []byte) bool {
 // their answers do not arrive: for less than a lease, for more, or with the connection. What was
 // acknowledged is there, nothing is counted twice, and no tool runs twice for a key.
 func TestClusterLostAcks(t *testing.T) {
+	longBesideOthers(t)
 	const partitions = 2
 	r := makeClusterRig(t, 2, t.TempDir, []string{
 		"cluster.mode=nats", "cluster.nats_accept_lazy_sync=true", "cluster.lease_ms=500", fmt.Sprint("cluster.partitions=", partitions),

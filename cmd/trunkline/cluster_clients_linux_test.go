@@ -17,6 +17,7 @@ import (
 // TestClusterWithoutMajority: one node of three acknowledges nothing and shows why. With a second
 // one all goes on.
 func TestClusterWithoutMajority(t *testing.T) {
+	besideOthers(t)
 	r := newClusterRig(t)
 	book := &usageBook{procs: make(map[string]*usageRow)}
 	left := r.owner(r.nodes...)
@@ -57,6 +58,7 @@ func TestClusterWithoutMajority(t *testing.T) {
 // TestClusterClients: clients that know of one address go on while the owner, which they never see,
 // is killed, and another one ends in order.
 func TestClusterClients(t *testing.T) {
+	besideOthers(t)
 	r := newClusterRig(t)
 	owner := r.owner(r.nodes...)
 	at := r.but(owner)[0]
@@ -131,6 +133,7 @@ func TestClusterClients(t *testing.T) {
 
 // TestClusterPlannedEnd: nodes get SIGTERM and end in order. Others take over, and nothing is lost.
 func TestClusterPlannedEnd(t *testing.T) {
+	longBesideOthers(t)
 	r := newClusterRig(t)
 	book, load := newUsageLoad(r)
 	defer load.end()

@@ -24,6 +24,21 @@ func TestCopiesText(t *testing.T) {
 	f("a to 7, b (differs)", false, obs.ClusterCopy{Node: "a", Index: 7}, obs.ClusterCopy{Node: "b", Differs: true, Compared: true})
 }
 
+// TestPartitionsHaveAnAge: what a node knows of a partition that it does not own is as old as it
+// has heard of that.
+func TestPartitionsHaveAnAge(t *testing.T) {
+	c := ops.Cluster{Partitions: []obs.ClusterPartition{
+		{Role: obs.RoleOwner, Owner: "n1", OwnerAddr: "a"}, {Partition: 1, Role: obs.RoleStandby, Owner: "n2", OwnerAddr: "b", Index: 7, SilentSeconds: 2.5},
+	}}
+	rows := map[string]string{}
+	for _, row := range clusterRows(&c) {
+		rows[row[0]] = row[1]
+	}
+	if rows["PARTITION 0"] != "owner, owner n1 at a, 0 records" || rows["PARTITION 1"] != "standby, owner n2 at b, 7 records, heard 2.5s ago" {
+		t.Errorf("the rows are %q", rows)
+	}
+}
+
 // TestClusterCheckHasTime: nodes verify their copies for longer than a question usually takes.
 func TestClusterCheckHasTime(t *testing.T) {
 	if testing.Short() {

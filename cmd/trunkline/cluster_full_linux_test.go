@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"trunkline/codec/wire"
-	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ipc/client"
 )
 
@@ -114,9 +113,7 @@ func (s *soak) fill(room int64) {
 // TestClusterFullDisk: where no node has room, the owner refuses changes with the answer of a
 // single server, and answers reads. A node that has room again owns the journal by itself.
 func TestClusterFullDisk(t *testing.T) {
-	if !rounds.Long() {
-		t.Skip("the long form alone: it starts one more cluster")
-	}
+	longBesideOthers(t)
 	var disks []*smallDisk
 	r := makeClusterRig(t, 3, t.TempDir, nil)
 	for _, n := range r.nodes {

@@ -193,6 +193,7 @@ func (l *clusterLoad) killNodes() {
 // TestClusterOwnerDies: while clients of all nodes work, nodes are killed and started again. What
 // was acknowledged is there, nothing is done twice, and all nodes answer the same.
 func TestClusterOwnerDies(t *testing.T) {
+	besideOthers(t)
 	r := newClusterRig(t)
 	book := &usageBook{procs: make(map[string]*usageRow)}
 	made := make([]int, 2*len(r.nodes)) // processes of each worker

@@ -145,6 +145,7 @@ func (h *counterHistory) check() {
 // TestClusterLinearizable: while one owner is killed and another one is stopped for longer than its
 // lease, the clients of all nodes see counters as if there were one server.
 func TestClusterLinearizable(t *testing.T) {
+	besideOthers(t)
 	r := newClusterRig(t)
 	h := newCounterHistory(r, "a", "b", "c", "d")
 	load := h.load(2)

@@ -3,13 +3,16 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"trunkline/cmd/trunkline/internal/cli"
@@ -111,6 +114,7 @@ func (r *clusterRig) byID(id string) *clusterNode {
 // TestClusterMove: while clients of all nodes work, the journal moves from node to node. No process
 // ends, and the clients see counters as if there were one server.
 func TestClusterMove(t *testing.T) {
+	besideOthers(t)
 	r := newOrderedRig(t)
 	h := newCounterHistory(r, "a", "b", "c", "d")
 	load := h.load(2)
@@ -130,6 +134,15 @@ func TestClusterMove(t *testing.T) {
 	h.check()
 
 	owner := r.owner(r.nodes...)
+	r.until("the metric of the disk is what the copies of snapshots and the rows take", func() bool {
+		var text bytes.Buffer
+		owner.read("/metrics", &text)
+		want := allocated(filepath.Join(owner.dir, "copies")) + allocated(filepath.Join(owner.dir, "rows"))
+		_, after, _ := strings.Cut(text.String(), "\ntrunkline_store_disk_bytes ")
+		shown, _, _ := strings.Cut(after, "\n")
+		n, err := strconv.ParseFloat(shown, 64)
+		return err == nil && want > 0 && n == float64(want)
+	})
 	other := r.but(owner)[0]
 	other.refused(cli.CodeConflict, "owns partition 0 already", "move", "0", owner.id)
 	other.refused(cli.CodeNotFound, "not of the cluster", "move", "0", "n9")
@@ -138,6 +151,18 @@ func TestClusterMove(t *testing.T) {
 	if code, talk := otherToken(owner, "move", "0", other.id); code != cli.CodeNotAllowed {
 		t.Errorf("without the token: exit code %d: %s", code, talk)
 	}
+}
+
+// allocated returns what a directory takes on the disk.
+func allocated(dir string) (n uint64) {
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
+		var st syscall.Stat_t
+		if syscall.Lstat(path, &st) == nil {
+			n += uint64(st.Blocks) * 512
+		}
+		return nil
+	})
+	return n
 }
 
 // otherToken gives an order with a wrong token.
@@ -154,6 +179,7 @@ func otherToken(n *clusterNode, args ...string) (code int, talk string) {
 // TestClusterDrain: a drained node owns nothing until it is resumed, also if the next owner dies.
 // No process ends by that, and what was acknowledged is there.
 func TestClusterDrain(t *testing.T) {
+	besideOthers(t)
 	r := newOrderedRig(t)
 	book, load := newUsageLoad(r)
 	defer load.end()
@@ -205,6 +231,7 @@ func (n *clusterNode) post(verb string) error {
 // TestClusterDrainOfAll: nodes that are drained at once do not count on each other, and the cluster
 // keeps a node that may own the journal.
 func TestClusterDrainOfAll(t *testing.T) {
+	longBesideOthers(t)
 	r := newOrderedRig(t)
 	for range rounds.Few(20, 20) {
 		var orders sync.WaitGroup
@@ -240,6 +267,7 @@ func (r *clusterRig) drained() (count int) {
 
 // TestClusterOfAnotherSize: a node with another number of partitions does not join.
 func TestClusterOfAnotherSize(t *testing.T) {
+	besideOthers(t)
 	r := newClusterRig(t)
 	n := r.but(r.owner(r.nodes...))[0]
 	n.terminate()

@@ -66,7 +66,7 @@ func newClusterOrderCmd(o *clusterOrder) *cobra.Command {
 	timeout := cmd.Flags().Lookup("timeout")
 	timeout.DefValue, f.timeout = clusterTimeout.String(), clusterTimeout
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := f.order(cmd, "cluster/"+o.verb, o.form(args), "'trunkline cluster status' lists the nodes; a server may be in no cluster"); err != nil {
+		if err := f.order(cmd, "cluster/"+o.verb, o.form(args), "'trunkline cluster status' lists the nodes"); err != nil {
 			return err
 		}
 		done := strings.Join(append([]string{o.verb}, args...), " ")

@@ -138,6 +138,7 @@ func mutualTLS(t *testing.T) (set []string, known, stranger *tls.Config) {
 // certificates. The owner of one dies, and the others go on; then partitions move in order, and
 // away from a disk without room. The clients see counters as if there were one server.
 func TestClusterPartitions(t *testing.T) {
+	besideOthers(t)
 	const partitions = 3
 	startsCluster(t)
 	set, known, stranger := mutualTLS(t)
@@ -161,9 +162,9 @@ func TestClusterPartitions(t *testing.T) {
 			t.Errorf("a client %s is served", name)
 		}
 	}
-	out, err := program("cluster", "status", "--admin", r.nodes[2].admin).Output()
-	if err != nil || !strings.Contains(string(out), fmt.Sprint("PARTITION ", partitions-1)) {
-		t.Errorf("the status is %v: %s", err, out)
+	if code, out := r.nodes[2].operate("cluster", "status"); code != 0 ||
+		!strings.Contains(out, fmt.Sprint("PARTITION ", partitions-1)) {
+		t.Errorf("the status is %d: %s", code, out)
 	}
 	even := map[string]int{"n1": 1, "n2": 1, "n3": 1}
 	t.Logf("at first: %v", r.owners(partitions, r.nodes...)) // by rank, if no node is late

@@ -77,6 +77,7 @@ func (r *powerRig) streamLeader() *clusterNode {
 // was acknowledged is lost or done twice, the counters of processes are linearizable, and all nodes
 // have the same journal at the end.
 func TestClusterPowerLoss(t *testing.T) {
+	besideOthers(t)
 	r := newPowerRig(t)
 	book := &usageBook{procs: make(map[string]*usageRow)}
 	h := newCounterHistory(r.clusterRig, "a", "b", "c")

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"trunkline/fuzz/kit"
+	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ops"
 )
@@ -106,6 +106,29 @@ func startsCluster(t *testing.T) {
 	}
 }
 
+// clusters has a place for each test of a cluster that runs beside others: most of them wait for
+// elections and leases, and more of them than these would keep each other from electing.
+var clusters = make(chan struct{}, 3)
+
+// besideOthers lets a test of a cluster run beside a few others. A short run skips it.
+func besideOthers(t *testing.T) {
+	t.Helper()
+	startsCluster(t)
+	t.Parallel()
+	clusters <- struct{}{}
+	t.Cleanup(func() { <-clusters })
+}
+
+// longBesideOthers is besideOthers for a test that only the long form runs: the usual form has
+// another test of its kind.
+func longBesideOthers(t *testing.T) {
+	t.Helper()
+	if !rounds.Long() {
+		t.Skip("starts one more cluster, in the long form")
+	}
+	besideOthers(t)
+}
+
 // makeClusterRig returns a rig whose nodes have not started, and that ends with the test. They have
 // the directories that dir returns.
 func makeClusterRig(t *testing.T, nodes int, dir func() string, settings []string) *clusterRig {
@@ -169,22 +192,14 @@ func (n *clusterNode) runs() bool {
 // process has ended.
 func startTied(t *testing.T, cmd *exec.Cmd) (ended chan struct{}) {
 	t.Helper()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	ended = make(chan struct{})
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // the system watches the thread that starts the process
-		defer runtime.UnlockOSThread()
-		defer close(ended)
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
+	if err := kit.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
+	ended = make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
 	return ended
 }
 
@@ -236,7 +251,12 @@ func (n *clusterNode) get(path string, into any) int {
 
 // read is get for a body in any form.
 func (n *clusterNode) read(path string, into io.Writer) int {
-	resp, err := n.rig.web.Get("http://" + n.admin + path)
+	req, err := http.NewRequest(http.MethodGet, "http://"+n.admin+path, nil)
+	if err != nil {
+		n.rig.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+orderToken) // of nodes that take orders; others ask for none
+	resp, err := n.rig.web.Do(req)
 	if err != nil {
 		return 0
 	}

@@ -102,10 +102,16 @@ func filledCluster(t *testing.T, settings ...string) (*clusterRig, *usageBook, *
 // TestClusterRottenCopy: a bit of the journal flips on the disk of one node; in the long form its
 // end is cut off too. The node notices, shows it, and copies the journal anew from the two others,
 // while clients of all nodes work and nothing is answered that was not written.
-func TestClusterRottenCopy(t *testing.T) { rottenCopy(t) }
+func TestClusterRottenCopy(t *testing.T) {
+	besideOthers(t)
+	rottenCopy(t)
+}
 
 // TestClusterRottenCopyOfPartitions: with several partitions the node copies all of them anew.
-func TestClusterRottenCopyOfPartitions(t *testing.T) { rottenCopy(t, "cluster.partitions=3") }
+func TestClusterRottenCopyOfPartitions(t *testing.T) {
+	longBesideOthers(t)
+	rottenCopy(t, "cluster.partitions=3")
+}
 
 func rottenCopy(t *testing.T, settings ...string) {
 	r, book, load := filledCluster(t, settings...)
@@ -134,6 +140,7 @@ func rottenCopy(t *testing.T, settings ...string) {
 // TestClusterRottenCopies: the copies of two nodes of three are damaged. Neither begins anew from
 // the other one, both show what is wrong, and what is whole is not given up.
 func TestClusterRottenCopies(t *testing.T) {
+	longBesideOthers(t)
 	r, book, load := filledCluster(t)
 	load.end()
 	owner := r.owner(r.nodes...)
@@ -163,6 +170,7 @@ func TestClusterRottenCopies(t *testing.T) {
 // TestClusterDamagedSnapshot: all files with the copies of snapshots on one node are damaged. It
 // makes them anew from the shared ones, and answers what the others do.
 func TestClusterDamagedSnapshot(t *testing.T) {
+	longBesideOthers(t)
 	r, book, load := filledCluster(t, "store.snapshot_bytes=65536")
 	defer load.end()
 	owner := r.owner(r.nodes...)

@@ -80,6 +80,7 @@ func scriptOfTour(t *testing.T) (script, last string) {
 // TestClusterScript: the client script of the tour, with no change but the address, is run at every
 // node while the owner is killed. All that it has to do is to connect again.
 func TestClusterScript(t *testing.T) {
+	besideOthers(t)
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("there is no python3 here: it is in the package of that name")

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"trunkline/engine/obs"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ops"
@@ -200,6 +202,7 @@ const soakLong = 8
 // TestClusterSoak has faults happen, one after the other. The seed decides which and when; what the
 // nodes are just doing then it does not.
 func TestClusterSoak(t *testing.T) {
+	besideOthers(t)
 	n := soakAsked.rounds
 	if n == 0 && rounds.Long() {
 		n = soakLong
@@ -207,7 +210,10 @@ func TestClusterSoak(t *testing.T) {
 	t.Logf("the seed is %d", soakAsked.seed)
 	s := newSoak(t, soakAsked.seed)
 	if soakAsked.rounds > 0 {
-		s.binaries = append(s.binaries, buildProgram(t, "v1.0.0"), buildProgram(t, "v1.0.1"))
+		dir := t.TempDir()
+		newer := filepath.Join(dir, "newer")
+		kit.Build(t, newer, "v1.0.1")
+		s.binaries = append(s.binaries, kit.Program(t, dir), newer)
 	}
 	counts := make(map[string]int)
 	for _, f := range s.plan(n) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,12 +41,8 @@ func newThreadRig(t *testing.T, settings ...string) *threadRig {
 	if err := os.WriteFile(key, public, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{
-		"THREADS_PUBLIC_KEY_FILE": key, "THREADS_ISSUER": "i", "THREADS_LISTEN_ADDR": "127.0.0.1:0", "THREADS_LINES_ADDR": "127.0.0.1:0",
-		"THREADS_SUPERVISOR_MODE": "off", "STORE_SNAPSHOT_INTERVAL_SECS": "4",
-	} {
-		t.Setenv("TRUNKLINE_"+name, value)
-	}
+	settings = append(settings, "threads.public_key_file="+key, "threads.issuer=i", "threads.listen_addr=127.0.0.1:0",
+		"threads.lines_addr=127.0.0.1:0", "threads.supervisor_mode=off", "store.snapshot_interval_secs=4")
 	r := &threadRig{clusterRig: newOrderedRig(t, settings...), key: key, private: private, web: http.Client{Timeout: answerPatience}}
 	t.Cleanup(r.web.CloseIdleConnections)
 	return r.as("wk")
@@ -93,7 +90,7 @@ func (r *threadRig) ask(n *clusterNode, path, body string, into any) error {
 	switch {
 	case err != nil:
 		return err
-	case resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusInternalServerError:
+	case resp.StatusCode == http.StatusServiceUnavailable && bytes.Contains(text, []byte(`"retryable":true`)):
 		return fmt.Errorf("%d: %s", resp.StatusCode, text)
 	case resp.StatusCode != http.StatusOK:
 		return fmt.Errorf("%w: %d: %s", errRefused, resp.StatusCode, text)
@@ -280,6 +277,7 @@ func (r *threadRig) ownBy(n *clusterNode) {
 // and one loses its directory. What was acknowledged is there once, every thread has its numbers
 // without a gap, a key gets its first answer, and readers go on where they were.
 func TestClusterThreads(t *testing.T) {
+	besideOthers(t)
 	r := newThreadRig(t)
 	book := newThreadBook(r, 4)
 	load := book.load(2)
@@ -320,6 +318,7 @@ func TestClusterThreads(t *testing.T) {
 // TestClusterThreadsOfAPausedOwner: an owner that was paused past its lease shows nothing that is
 // older than what the next one has answered.
 func TestClusterThreadsOfAPausedOwner(t *testing.T) {
+	longBesideOthers(t)
 	r := newThreadRig(t)
 	book := newThreadBook(r, 1)
 	owner := r.owner(r.nodes...)
@@ -354,6 +353,7 @@ func TestClusterThreadsOfAPausedOwner(t *testing.T) {
 
 // TestClusterThreadSurfaces: each surface is there at each node.
 func TestClusterThreadSurfaces(t *testing.T) {
+	besideOthers(t)
 	r := newThreadRig(t)
 	book := newThreadBook(r, 1)
 	r.until("a post", func() bool { return book.post(r.nodes[0], 0, "hello") == nil })

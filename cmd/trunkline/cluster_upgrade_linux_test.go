@@ -2,8 +2,10 @@ package main
 
 import (
 	"net/http"
+	"path/filepath"
 	"testing"
 
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
 )
 
@@ -11,10 +13,14 @@ import (
 // the other, the owner at last, while clients work. They lose connections, and nothing else. In
 // between the cluster has both versions, and either may own the journal.
 func TestClusterUpgrade(t *testing.T) {
+	besideOthers(t)
 	if !rounds.Long() {
-		t.Skip("the long form alone: it builds the program twice")
+		t.Skip("the long form alone: it builds the program")
 	}
-	from, to := buildProgram(t, "v1.0.0"), buildProgram(t, "v1.0.1")
+	dir := t.TempDir()
+	from, to := kit.Program(t, dir), filepath.Join(dir, "newer")
+	kit.Build(t, to, "v1.0.1")
+	older := versionOf(t, from)
 	r := makeClusterRig(t, 3, t.TempDir, []string{soakSnapshot})
 	for _, n := range r.nodes {
 		n.binary = from
@@ -43,7 +49,7 @@ func TestClusterUpgrade(t *testing.T) {
 	}
 	// An upgrade that is taken back half way: the new version has owned the journal.
 	old := r.owner(r.nodes...)
-	replace(old, from, "v1.0.0")
+	replace(old, from, older)
 	load.more(30)
 	r.owner(r.nodes...).kill()
 	load.more(30)

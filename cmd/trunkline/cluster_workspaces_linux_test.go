@@ -55,6 +55,7 @@ func (b *threadBook) steadyPosts(n *clusterNode) (end func() (posted int, err er
 // has made its rows anew owns all of them. Every number is there once, and every key gets its first
 // answer. At last another key verifies the tokens, by a reload of all nodes.
 func TestClusterWorkspaces(t *testing.T) {
+	longBesideOthers(t)
 	const partitions = 3
 	r := newThreadRig(t, fmt.Sprint("cluster.partitions=", partitions))
 	even := map[string]int{"n1": 1, "n2": 1, "n3": 1}

@@ -29,11 +29,11 @@ func newCompletionCmd() *cobra.Command {
 		Example: "  source <(trunkline completion bash)\n  source <(trunkline completion zsh)\n  trunkline completion fish | source\n" +
 			"  trunkline completion powershell | Out-String | Invoke-Expression",
 		ValidArgs: shells,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 && slices.Contains(shells, args[0]) {
-				return nil
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && !slices.Contains(shells, args[0]) {
+				return cli.Errorf(cli.CodeUsage, "cannot make a script for %q: want one of %s", args[0], strings.Join(shells, ", "))
 			}
-			return cli.Errorf(cli.CodeUsage, "cannot make a script for %q: want one of %s", strings.Join(args, " "), strings.Join(shells, ", "))
+			return cobra.ExactArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, out := cmd.Root(), new(bytes.Buffer)

@@ -153,7 +153,7 @@ func loadConfig(cmd *cobra.Command) (*config.Config, error) {
 // a usage error.
 func settingsRead(cmd *cobra.Command, c *config.Config, err error) error {
 	if err != nil {
-		return cli.AsUsage(err, "run 'trunkline config show' for the names, values and origins of all settings")
+		return cli.AsUsage(err, "'trunkline config schema' prints the names, ranges and defaults of all settings")
 	}
 	for _, w := range c.Warnings() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)

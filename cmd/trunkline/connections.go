@@ -115,8 +115,8 @@ func newSlowlogCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "slowlog",
 		Short: "List the slowest requests that a running server remembers",
-		Long: "List the requests that took longer than the threshold of the slow log, the\n" +
-			"newest first. The server keeps a bounded number of them.",
+		Long: "List the requests that took as long as the threshold of the slow log, or longer,\n" +
+			"the newest first. The server keeps a bounded number of them.",
 		Example: "  trunkline slowlog --sort duration --limit 20\n  trunkline slowlog --protocol toolhost --json",
 		Args:    cobra.NoArgs,
 	}
@@ -155,7 +155,12 @@ func runSlowlog(cmd *cobra.Command, f *listFlags) error {
 		return err
 	}
 	if !cli.JSON(cmd) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "trunkline: %d of %d requests that took longer than %s\n", len(log.Entries), log.Total, secondsText(log.ThresholdSeconds))
+		least := time.Duration(log.ThresholdSeconds * float64(time.Second)).Round(time.Millisecond) // as it is set
+		took := fmt.Sprintf("took %s or longer", least)
+		if least == 0 {
+			took = "were slow; the log is off: admin.slow_threshold_ms is 0"
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "trunkline: %d of %d requests that %s\n", len(log.Entries), log.Total, took)
 	}
 	f.noteStandby(cmd)
 	return nil

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +13,7 @@ import (
 // operatorFlags are the arguments of a verb that has a running server change something.
 type operatorFlags struct {
 	adminQuery
-	tokenFile, reason string
+	reason string
 }
 
 // operatorHelp is the part of a help text on who may.
@@ -24,9 +21,10 @@ const operatorHelp = "The server needs to know who may: the token is that of an 
 	"console, and the log of the server has who "
 
 func (f *operatorFlags) add(cmd *cobra.Command) {
+	f.operator = true
 	f.adminQuery.add(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.tokenFile, "token-file", "", "file with the token of an operator (default that of the context, else admin.console_operator_token_file)")
+	fs.Lookup("token-file").Usage = "file with the token of an operator (default that of the context, else admin.console_operator_token_file)"
 	fs.StringVar(&f.reason, "reason", "", "why, for the log of the server")
 }
 
@@ -46,45 +44,16 @@ func newConnectionsDropCmd() *cobra.Command {
 	return cmd
 }
 
-// find finds the address and the file of the token. That of the context, or of the settings, is
-// shown only to the address of the same.
-func (f *operatorFlags) find(cmd *cobra.Command) error {
-	if err := f.adminQuery.find(cmd); err != nil || cmd.Flags().Changed("admin") {
-		return err
-	}
-	at, err := findReach(cmd, fieldAdmin)
-	if err != nil {
-		return err
-	}
-	token, err := findReach(cmd, fieldConsoleTokenFile)
-	if err == nil && at.fromContext() == token.fromContext() {
-		f.tokenFile = cmp.Or(f.tokenFile, token.Value)
-	}
-	return err
-}
-
 // order has the server carry out the form of a path below its console. notFound is the hint where
 // what it is about is not there.
 func (f *operatorFlags) order(cmd *cobra.Command, path string, form url.Values, notFound string) error {
 	if err := f.find(cmd); err != nil {
 		return err
 	}
-	token, err := readToken(f.tokenFile)
-	if err != nil {
-		return err
-	}
 	form.Set("reason", f.reason)
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+f.addr+"/console/"+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		return fmt.Errorf("cannot ask admin endpoint %q: %w", f.addr, err)
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := doAdmin(f.addr, req)
+	resp, err := f.do(ctx, http.MethodPost, "/console/"+path, form)
 	if err != nil {
 		return f.explain(err)
 	}

@@ -55,7 +55,7 @@ func TestSlowlogIsSortedAndCut(t *testing.T) {
 		{"id":7,"at":"2026-11-25T10:00:00Z","protocol":"ipc","method":"kernel.GetProcess","conn":"ipc-3","peer":"p","seconds":0.35}]}`})
 	out, talk := asked(t, 0, "slowlog", "--admin", addr)
 	wantParts(t, out, "TIME", "2026-11-25 10:00:02.000  200 ms", "1.50 s  toolhost  AID                 toolhost-1  uid:0")
-	wantParts(t, talk, "3 of 9 requests that took longer than 100ms")
+	wantParts(t, talk, "3 of 9 requests that took 100ms or longer")
 	order := func(want string, args ...string) {
 		t.Helper()
 		out, _ := asked(t, 0, append([]string{"slowlog", "--json", "--admin", addr}, args...)...)

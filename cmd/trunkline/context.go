@@ -36,8 +36,9 @@ func contextFields() []contextField {
 			of: func(c *contexts.Context) *string { return &c.TLSKey }},
 		{name: fieldAdmin, setting: "admin.listen_addr", help: "admin endpoint, host:port",
 			of: func(c *contexts.Context) *string { return &c.Admin }},
-		{name: fieldConsoleTokenFile, setting: "admin.console_operator_token_file", file: true, help: "file with the token of operators of the web console",
-			of: func(c *contexts.Context) *string { return &c.ConsoleTokenFile }},
+		{name: fieldConsoleTokenFile, setting: "admin.console_operator_token_file", file: true,
+			help: "file with the token for it; that of an operator for orders",
+			of:   func(c *contexts.Context) *string { return &c.ConsoleTokenFile }},
 		{name: fieldThreadsURL, env: envThreadsURL, help: "server of agent threads, URL",
 			of: func(c *contexts.Context) *string { return &c.ThreadsURL }},
 		{name: fieldTokenFile, env: envThreadsTokenFile, file: true, help: "file with the token for agent threads",
@@ -303,7 +304,7 @@ func newContextShowCmd() *cobra.Command {
 			}
 			shown.Values = append(shown.Values, r)
 			if r.Value != "" {
-				rows = append(rows, []string{r.Field, visible(r.Value), r.Origin})
+				rows = append(rows, []string{r.Field, cli.Visible(r.Value), r.Origin})
 			}
 		}
 		if !cli.JSON(cmd) {
@@ -365,7 +366,7 @@ func newContextListCmd() *cobra.Command {
 					mark = "*"
 				}
 				listed = append(listed, listedContext{name, mark != "", c})
-				rows = append(rows, []string{mark, name, visible(c.Addr), visible(c.Admin), visible(c.ThreadsURL), visible(c.ExactaAddr)})
+				rows = append(rows, []string{mark, name, cli.Visible(c.Addr), cli.Visible(c.Admin), cli.Visible(c.ThreadsURL), cli.Visible(c.ExactaAddr)})
 			}
 			return cli.Show(cmd, listed, rows)
 		},

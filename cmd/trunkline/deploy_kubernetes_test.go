@@ -79,14 +79,20 @@ type (
 			LabelSelector     kubeSelector `yaml:"labelSelector"`
 		} `yaml:"topologySpreadConstraints"`
 		Containers []kubeContainer
-		Volumes    []struct {
-			Name     string
-			EmptyDir *struct{} `yaml:"emptyDir"`
-			Secret   *struct {
-				SecretName  string `yaml:"secretName"`
-				DefaultMode int    `yaml:"defaultMode"`
-			}
+		Volumes    []kubeVolume
+	}
+	kubeVolume struct {
+		Name     string
+		EmptyDir *struct{} `yaml:"emptyDir"`
+		Secret   *struct {
+			SecretName  string `yaml:"secretName"`
+			DefaultMode int    `yaml:"defaultMode"`
 		}
+	}
+	kubeMount struct {
+		Name      string
+		MountPath string `yaml:"mountPath"`
+		ReadOnly  bool   `yaml:"readOnly"`
 	}
 	kubeContainer struct {
 		Name, Image string
@@ -111,11 +117,7 @@ type (
 			ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
 			Capabilities             struct{ Drop []string }
 		} `yaml:"securityContext"`
-		VolumeMounts []struct {
-			Name      string
-			MountPath string `yaml:"mountPath"`
-			ReadOnly  bool   `yaml:"readOnly"`
-		} `yaml:"volumeMounts"`
+		VolumeMounts []kubeMount `yaml:"volumeMounts"`
 	}
 	kubeProbe struct {
 		HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
@@ -171,13 +173,22 @@ type (
 		Metadata   kubeMetadata
 		Spec       struct {
 			Selector  kubeSelector
-			Endpoints []struct{ Port, Path, Interval string }
+			Endpoints []struct {
+				Port, Path, Interval string
+				Authorization        struct {
+					Credentials struct{ Name, Key string }
+				}
+			}
 		}
 	}
 	kubeKustomization struct {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string
 		Resources  []string
+		Patches    []struct {
+			Path   string
+			Target struct{ Kind, Name string }
+		}
 	}
 )
 
@@ -239,6 +250,16 @@ func TestManifests(t *testing.T) {
 			t.Errorf("port %s does not answer probes and scrapes", port)
 		}
 	}
+	scraper := monitor.Spec.Endpoints[0].Authorization.Credentials
+	if i := slices.IndexFunc(pod.Volumes, func(v kubeVolume) bool {
+		return v.Secret != nil &&
+			v.Secret.SecretName == scraper.Name
+	}); i < 0 ||
+		!slices.ContainsFunc(c.VolumeMounts, func(m kubeMount) bool {
+			return m.Name == pod.Volumes[i].Name && m.MountPath+"/"+scraper.Key == c.env()["TRUNKLINE_ADMIN_CONSOLE_TOKEN_FILE"]
+		}) {
+		t.Errorf("scrapes show %+v, which is not the token of viewers", scraper)
+	}
 	for _, rule := range policy.Spec.Ingress {
 		for _, p := range rule.Ports {
 			if !slices.Contains(named, p.Port) {
@@ -288,6 +309,10 @@ func checkPod(t *testing.T, pod kubePodSpec) {
 	if got := time.Duration(pod.TerminationGracePeriodSeconds) * time.Second; got < need {
 		t.Errorf("terminationGracePeriodSeconds is %v, a drain may take %v", got, need)
 	}
+	limit, err := strconv.Atoi(strings.TrimSuffix(c.Resources.Limits["memory"], "Gi"))
+	if want := fmt.Sprintf("%dMiB", limit*1024*9/10); err != nil || c.env()["GOMEMLIMIT"] != want {
+		t.Errorf("%v: GOMEMLIMIT is %s, want %s", err, c.env()["GOMEMLIMIT"], want)
+	}
 	s := c.SecurityContext
 	if !pod.SecurityContext.RunAsNonRoot || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || !s.ReadOnlyRootFilesystem || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
 		t.Errorf("%+v %+v", pod.SecurityContext, s)
@@ -302,7 +327,11 @@ func checkPod(t *testing.T, pod kubePodSpec) {
 	for _, v := range c.VolumeMounts {
 		mounted = append(mounted, v.MountPath)
 	}
-	needed := append(m.volumes, "/tmp", filepath.Dir(c.env()["TRUNKLINE_KERNEL_TLS_CERT_FILE"]))
+	needed := append(m.volumes, "/tmp", filepath.Dir(c.env()["TRUNKLINE_KERNEL_TLS_CERT_FILE"]),
+		filepath.Dir(c.env()["TRUNKLINE_ADMIN_CONSOLE_TOKEN_FILE"]))
+	if a := settings.Admin; !a.HasTokens() || a.InsecureBind || a.PublicMetrics {
+		t.Errorf("everybody in the cluster reads the admin address: %+v", a)
+	}
 	if secret := c.env()["TRUNKLINE_CLUSTER_SECRET_FILE"]; secret != "" {
 		needed = append(needed, filepath.Dir(secret))
 	}
@@ -318,7 +347,8 @@ func podSettings(t *testing.T, c kubeContainer) *config.Config {
 	t.Helper()
 	dir := t.TempDir()
 	writeAuthority(t, dir)
-	names := strings.NewReplacer("/etc/trunkline/tls", dir, "/etc/trunkline/cluster", dir, "$(POD_NAME)", "trunkline-0")
+	names := strings.NewReplacer("/etc/trunkline/tls", dir, "/etc/trunkline/admin", dir, "/etc/trunkline/cluster", dir,
+		"/etc/trunkline/threads", dir, "$(POD_NAME)", "trunkline-0")
 	var environ []string
 	for name, value := range c.env() {
 		environ = append(environ, name+"="+names.Replace(value))
@@ -390,6 +420,71 @@ func checkSame(t *testing.T, name string) {
 	}
 }
 
+// threadsPod returns the container of a pod with the component of agent threads.
+func threadsPod(t *testing.T) kubeContainer {
+	t.Helper()
+	c := readManifest[kubeStatefulSet](t, "statefulset.yaml").Spec.Template.Spec.Containers[0]
+	more := readManifest[kubeStatefulSet](t, "threads/statefulset.yaml").Spec.Template.Spec.Containers[0]
+	c.Env, c.Ports, c.VolumeMounts = append(c.Env, more.Env...), append(c.Ports, more.Ports...),
+		append(c.VolumeMounts, more.VolumeMounts...)
+	return c
+}
+
+// TestThreadsManifests compares the component of agent threads with what it is added to, and with
+// the program.
+func TestThreadsManifests(t *testing.T) {
+	k := readManifest[kubeKustomization](t, "threads/kustomization.yaml")
+	if k.Kind != "Component" || len(k.Patches) != 3 {
+		t.Errorf("%+v", k)
+	}
+	set, patch := readManifest[kubeStatefulSet](t, "statefulset.yaml"),
+		readManifest[kubeStatefulSet](t, "threads/statefulset.yaml")
+	svc, ports := readManifest[kubeService](t, "service.yaml"), readManifest[kubeService](t, "threads/service.yaml")
+	pod, more := set.Spec.Template.Spec.Containers[0], patch.Spec.Template.Spec
+	if patch.Metadata.Name != set.Metadata.Name || more.Containers[0].Name != pod.Name ||
+		ports.Metadata.Name != svc.Metadata.Name {
+		t.Errorf("it is added to %s, %s and %s", patch.Metadata.Name, more.Containers[0].Name, ports.Metadata.Name)
+	}
+	for _, e := range more.Containers[0].Env {
+		if _, twice := pod.env()[e.Name]; twice {
+			t.Errorf("%s replaces another value", e.Name)
+		}
+	}
+	program, c := defaultSettings(t).Threads, threadsPod(t)
+	settings := podSettings(t, c).Threads
+	for i, want := range [][2]string{{program.ListenAddr[0], settings.ListenAddr[0]},
+		{program.LinesAddr[0], settings.LinesAddr[0]}} {
+		_, port, err := net.SplitHostPort(want[0])
+		p, s := more.Containers[0].Ports[i], ports.Spec.Ports[i]
+		if err != nil || want[1] != "0.0.0.0:"+port || strconv.Itoa(p.ContainerPort) != port || s.Port != p.ContainerPort ||
+			s.Name != p.Name || s.TargetPort != p.Name {
+			t.Errorf("port %+v, service %+v, listens on %s, the program on %s by default", p, s, want[1], want[0])
+		}
+	}
+	if m := more.Containers[0].VolumeMounts[0]; more.Volumes[0].Secret == nil || m.Name != more.Volumes[0].Name ||
+		filepath.Dir(c.env()["TRUNKLINE_THREADS_PUBLIC_KEY_FILE"]) != m.MountPath {
+		t.Errorf("%+v is mounted for %s", m, c.env()["TRUNKLINE_THREADS_PUBLIC_KEY_FILE"])
+	}
+	for _, dir := range []string{"", "cluster/"} {
+		policy := readManifest[kubeNetworkPolicy](t, dir+"networkpolicy.yaml")
+		if from := policy.Spec.Ingress[0].From[0].PodSelector.MatchLabels; from["trunkline-client"] != "true" {
+			t.Errorf("%sthe first rule is not that of clients: %v", dir, from)
+		}
+		if other := readManifest[kubeService](t, dir+"service.yaml"); other.Metadata.Name != svc.Metadata.Name {
+			t.Errorf("%s: the service is %s", dir, other.Metadata.Name)
+		}
+	}
+	type operation struct {
+		Op, Path string
+		Value    struct{ Port string }
+	}
+	for i, op := range readManifest[[]operation](t, "threads/networkpolicy.yaml") {
+		if op.Op != "add" || op.Path != "/spec/ingress/0/ports/-" || op.Value.Port != more.Containers[0].Ports[i].Name {
+			t.Errorf("%+v", op)
+		}
+	}
+}
+
 // TestManifestsAreStrict: a misspelled field is found.
 func TestManifestsAreStrict(t *testing.T) {
 	dec := yaml.NewDecoder(strings.NewReader("kind: Service\nspec:\n  selectors: {}\n"))
@@ -412,8 +507,12 @@ func TestManifestsAreBuilt(t *testing.T) {
 	}
 }
 
+// podToken is the token of viewers of pods in tests.
+const podToken = "viewer-0123456789"
+
 // writeAuthority writes what Secrets have: that of certificates tls.crt and tls.key, and ca.crt,
-// which is the same certificate, that of a cluster cluster.secret.
+// which is the same certificate, that of a cluster cluster.secret, that of tokens both, that of
+// agent threads public.pem.
 func writeAuthority(t *testing.T, dir string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -432,8 +531,15 @@ func writeAuthority(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	for name, text := range map[string][]byte{"cluster.secret": []byte(rand.Text() + rand.Text()), "tls.crt": cert, "ca.crt": cert, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})} {
+	for name, text := range map[string][]byte{"cluster.secret": []byte(rand.Text() + rand.Text()),
+		"viewer.token": []byte(podToken), "operator.token": []byte(rand.Text()),
+		"public.pem": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), "tls.crt": cert, "ca.crt": cert,
+		"tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}

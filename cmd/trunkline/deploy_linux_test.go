@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/fuzz/kit"
 	"trunkline/handlers/ops"
 )
 
@@ -60,7 +61,7 @@ func TestImageRunsWithNothingElse(t *testing.T) {
 	var log bytes.Buffer
 	server := in(append(m.entrypoint, m.command...))
 	server.Stderr = &log
-	if err := server.Start(); err != nil {
+	if err := kit.Start(server); err != nil {
 		t.Skipf("cannot change the root directory here: %v", err)
 	}
 	healthy := false
@@ -126,15 +127,34 @@ func listenOn(host string) []string {
 	}
 }
 
-// TestPodAnswersItsProbes starts a server with the variables of the pod, on a loopback address and
-// with files of this test, and asks it what the probes and the monitor ask.
+// getWith is a GET with a token, "" for none.
+func getWith(url, token string) (*http.Response, error) {
+	q, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		q.Header.Set("Authorization", "Bearer "+token)
+	}
+	return http.DefaultClient.Do(q)
+}
+
+// TestPodAnswersItsProbes with agent threads and without.
 func TestPodAnswersItsProbes(t *testing.T) {
-	pod := readManifest[kubeStatefulSet](t, "statefulset.yaml").Spec.Template.Spec
-	c := pod.Containers[0]
+	podAnswers(t, readManifest[kubeStatefulSet](t, "statefulset.yaml").Spec.Template.Spec.Containers[0])
+	podAnswers(t, threadsPod(t), "threads http listening on %s:3000 (tls)", "threads lines listening on %s:3001 (tls)")
+}
+
+// podAnswers starts a server with the variables of a pod, on a loopback address and with files of
+// this test, and asks it what the probes and the monitor ask. Its banner has these lines, with the
+// address in them.
+func podAnswers(t *testing.T, c kubeContainer, lines ...string) {
+	t.Helper()
 	dir := t.TempDir()
 	writeAuthority(t, dir)
 	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
-	names := strings.NewReplacer("0.0.0.0:", host+":", "/etc/trunkline/tls/", dir+"/", "/data/", dir+"/data/")
+	names := strings.NewReplacer("0.0.0.0:", host+":", "/etc/trunkline/tls/", dir+"/", "/etc/trunkline/admin/", dir+"/",
+		"/etc/trunkline/threads/", dir+"/", "/data/", dir+"/data/")
 	if err := os.Mkdir(dir+"/data", 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +165,7 @@ func TestPodAnswersItsProbes(t *testing.T) {
 	}
 	var log pageOutput
 	cmd.Stderr = &log
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -156,21 +176,27 @@ func TestPodAnswersItsProbes(t *testing.T) {
 	})
 	admin := names.Replace(c.env()["TRUNKLINE_ADMIN_LISTEN_ADDR"])
 	monitor := readManifest[kubeServiceMonitor](t, "servicemonitor.yaml")
-	for _, path := range []string{c.ReadinessProbe.HTTPGet.Path, c.LivenessProbe.HTTPGet.Path, monitor.Spec.Endpoints[0].Path} {
+	f := func(path, token, want string) {
+		t.Helper()
 		status := ""
-		for deadline := time.Now().Add(waitFor); status != "200 OK" && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-			if resp, err := http.Get("http://" + admin + path); err == nil {
+		for deadline := time.Now().Add(waitFor); status != want &&
+			time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			if resp, err := getWith("http://"+admin+path, token); err == nil {
 				status = resp.Status
 				resp.Body.Close()
 			}
 		}
-		if status != "200 OK" {
+		if status != want {
 			t.Errorf("%s: %s\n%s", path, status, log.String())
 		}
 	}
-	for _, listener := range []string{"kernel ipc listening on " + host + ":50051 (tls)", "http listening on " + host + ":50080 (tls)"} {
-		if !strings.Contains(log.String(), listener) {
-			t.Errorf("no %q in\n%s", listener, log.String())
+	f(c.ReadinessProbe.HTTPGet.Path, "", "200 OK")
+	f(c.LivenessProbe.HTTPGet.Path, "", "200 OK")
+	f(monitor.Spec.Endpoints[0].Path, "", "401 Unauthorized")
+	f(monitor.Spec.Endpoints[0].Path, podToken, "200 OK")
+	for _, line := range append(lines, "kernel ipc listening on %s:50051 (tls)", "http listening on %s:50080 (tls)") {
+		if line = fmt.Sprintf(line, host); !strings.Contains(log.String(), line) {
+			t.Errorf("no %q in\n%s", line, log.String())
 		}
 	}
 }
@@ -178,9 +204,7 @@ func TestPodAnswersItsProbes(t *testing.T) {
 // TestPodsOfAClusterAnswerTheirProbes starts three nodes with the variables of the pods, each on a
 // loopback address of its own, which stands for its name.
 func TestPodsOfAClusterAnswerTheirProbes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three processes elect a leader")
-	}
+	besideOthers(t)
 	c := readManifest[kubeStatefulSet](t, "cluster/statefulset.yaml").Spec.Template.Spec.Containers[0]
 	dir := t.TempDir()
 	writeAuthority(t, dir)
@@ -190,7 +214,8 @@ func TestPodsOfAClusterAnswerTheirProbes(t *testing.T) {
 	var logs [3]pageOutput
 	for i := range logs {
 		pod, host := fmt.Sprintf("trunkline-%d", i), fmt.Sprintf("%s%d", network, i+1)
-		names := strings.NewReplacer("$(POD_NAME)", pod, "0.0.0.0:", host+":", "/etc/trunkline/tls/", dir+"/", "/etc/trunkline/cluster/", dir+"/", "/data/", dir+"/"+pod+"/")
+		names := strings.NewReplacer("$(POD_NAME)", pod, "0.0.0.0:", host+":", "/etc/trunkline/tls/", dir+"/",
+			"/etc/trunkline/admin/", dir+"/", "/etc/trunkline/cluster/", dir+"/", "/data/", dir+"/"+pod+"/")
 		if err := os.Mkdir(filepath.Join(dir, pod), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +249,7 @@ func TestPodsOfAClusterAnswerTheirProbes(t *testing.T) {
 				t.Fatalf("%s: %s", path, status)
 			}
 		}
-		resp, err := http.Get("http://" + admin + "/cluster")
+		resp, err := getWith("http://"+admin+"/cluster", podToken)
 		if err != nil {
 			t.Fatal(err)
 		}

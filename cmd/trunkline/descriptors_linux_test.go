@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"trunkline/codec/transcode"
+	"trunkline/fuzz/kit"
 	"trunkline/handlers/ipc/client"
 )
 
@@ -34,7 +35,7 @@ func TestFewDescriptors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex

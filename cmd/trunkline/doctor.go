@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -37,7 +39,16 @@ func runDoctor(cmd *cobra.Command, quiet bool) error {
 	c, err := config.Load(cmd.Flags(), os.Environ())
 	ctx, stop := cli.UntilSignal(cmd.Context())
 	defer stop()
-	r := doctor.Run(ctx, doctor.Options{Config: c, Err: err, Build: obs.ReadBuild(version, revision), Ask: getJSON, Getenv: os.Getenv})
+	var token string
+	if err == nil {
+		viewer, operator, _ := c.Admin.ConsoleTokens() // a check looks at the files
+		token = cmp.Or(viewer, operator)
+	}
+	ask := func(ctx context.Context, addr, path string, into any) error {
+		return adminServer{addr, token}.getJSON(ctx, path, into)
+	}
+	r := doctor.Run(ctx, doctor.Options{Config: c, Err: err, Build: obs.ReadBuild(version, revision), Ask: ask,
+		Getenv: os.Getenv})
 	if ctx.Err() != nil {
 		return cli.Interrupted(ctx.Err())
 	}
@@ -77,7 +88,7 @@ func showChecks(cmd *cobra.Command, r *doctor.Report) error {
 		}
 		var lines []string
 		for part := range strings.SplitSeq(text, "\n") {
-			lines = append(lines, cli.Wrap(visible(part), doctorWidth-foundAtWidth)...)
+			lines = append(lines, cli.Wrap(cli.Visible(part), doctorWidth-foundAtWidth)...)
 		}
 		for i, line := range lines {
 			if i == 0 {

@@ -101,8 +101,8 @@ func runExacta(cmd *cobra.Command, _ []string) error {
 	server.Logger, server.Version = log, obs.ReadBuild(version, revision).Version
 	out := &written{Writer: cmd.OutOrStdout()}
 	exacta.New(server).ServeStdio(ctx, pipes{cmd.InOrStdin(), out})
-	if out.failed() {
-		return cli.Errorf(cli.CodeFailed, "cannot write to stdout")
+	if err := out.first(); err != nil {
+		return cli.Errorf(cli.CodeFailed, "cannot write to stdout: %v", err)
 	}
 	return nil
 }
@@ -138,8 +138,6 @@ func exactaSockets(cmd *cobra.Command, c *config.Exacta) (given bool, err error)
 // untilInsisted returns a context that the first signal ends. A second one ends the program.
 func untilInsisted(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
-	gone := make(chan os.Signal, 1)
-	signal.Notify(gone, syscall.SIGPIPE) // a reader that went away is a failed write; builds get the default
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	go func() {
@@ -155,7 +153,6 @@ func untilInsisted(parent context.Context) (context.Context, func()) {
 		}
 	}()
 	return ctx, func() {
-		signal.Stop(gone)
 		signal.Stop(signals)
 		close(signals)
 		cancel()

@@ -30,7 +30,7 @@ func newExactaCallCmd() *cobra.Command {
 		Short: "Send one request and print its response",
 		Long: "Send one request with a payload, which is a JSON object, and print the response: indented on a terminal, else on one line.\n" +
 			"- reads the payload from stdin. --events prints the events that come with it, --wait waits until the execution that was\n" +
-			"started, resumed or cancelled has ended.\n\n" + exitHelp,
+			"started, resumed or cancelled has ended.",
 		Example: "  trunkline exacta call OpenProject '{\"path\":\"/srv/demo\"}'\n" +
 			"  trunkline exacta call ExecutePlan '{\"project_id\":\"…\",\"plan_id\":\"…\"}' --wait --events",
 		Args: cobra.RangeArgs(1, 2),
@@ -40,7 +40,7 @@ func newExactaCallCmd() *cobra.Command {
 	return cmd
 }
 
-const exitHelp = "Exit codes: 0 ok, 10 configuration, 20 security or a path outside of the project, 30 a plan that is not approved, 40 a plan\n" +
+const exitHelp = "Exit codes: 0 ok, 1 not approved on the terminal, 10 configuration, 20 security or a path outside of the project, 30 a plan that is not approved, 40 a plan\n" +
 	"that is not valid or out of date, 50 other failures of input, files, planner and build, 60 protocol, state, resources and lost\n" +
 	"connections; 2 usage, 130 interrupted."
 
@@ -94,16 +94,16 @@ func (f *callFlags) event(cmd *cobra.Command, m *client.Message) error {
 	if !f.events {
 		return nil
 	}
-	return paintOn(cmd).raw(m.Raw)
+	return writeLine(cmd.OutOrStdout(), m.Raw)
 }
 
 // print prints the response.
 func (f *callFlags) print(cmd *cobra.Command, raw []byte) error {
 	out := paintOn(cmd)
 	if f.events || !out.terminal || cli.JSON(cmd) {
-		return out.raw(raw)
+		return writeLine(out.w, raw)
 	}
-	return writeJSON(cmd, json.RawMessage(raw))
+	return cli.WriteJSON(cmd.OutOrStdout(), json.RawMessage(raw))
 }
 
 // execution is what a command began or ends.
@@ -167,13 +167,17 @@ func (e *execution) wait(ctx context.Context, next func(context.Context) (*clien
 			failures++
 		}
 		from := m.Payload.Text("from")
-		if m.Event != "StateChanged" || from != "Executing" && from != "Cancelling" {
+		restored := m.Payload.Text("trigger") == "SessionRestored"
+		if m.Event != "StateChanged" || from != "Executing" && from != "Cancelling" && !restored {
 			continue
 		}
-		switch m.Payload.Text("to") {
+		switch to := m.Payload.Text("to"); to {
 		case "Completed":
 			return nil
 		case "Paused":
+			if restored {
+				continue // it is resumed
+			}
 			return cli.Errorf(exitProtocol, "the execution is paused").WithHint("'trunkline exacta resume' goes on")
 		case "Idle":
 			if e.command == "Cancel" {

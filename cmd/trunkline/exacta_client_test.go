@@ -117,7 +117,7 @@ func TestCallExactaUsage(t *testing.T) {
 	wantRun(t, runProjects(t, "", "serve", "--unix", ""), 2, "", "cannot use --unix []: want one address")
 	f("must be positive", "Pause", "--addr", "127.0.0.1:1", "--timeout", "-1s")
 	f("cannot use --token-file", "Pause", "--addr", "127.0.0.1:1", "--token-file", "/nope")
-	f("accepts between 1 and 2 arg(s)")
+	f("missing argument COMMAND")
 	wantRun(t, runProjects(t, "", "nope"), 2, "", "the verbs are serve, call, ")
 }
 
@@ -159,6 +159,7 @@ func TestPeopleUseProjects(t *testing.T) {
 	wantRun(t, runProjects(t, "", "open", s.dir+"/README.md", "--addr", s.addr), 0, "state      Idle\n", "")
 	wantRun(t, s.run("show"), 60, "", "no plan is active: the project is Idle")
 	wantRun(t, s.run("run"), 60, "", "no plan is active")
+	wantRun(t, s.run("approve"), 60, "", "no plan is active")
 	wantRun(t, s.run("pause"), 60, "", "nothing is executed: the project is Idle")
 	wantRun(t, s.run("cancel"), 60, "", "nothing to cancel")
 	got := s.run("plan", `Append "Bye." to README.md and don't touch src/db/`)
@@ -167,6 +168,7 @@ func TestPeopleUseProjects(t *testing.T) {
 	_, plan, _ := strings.Cut(strings.TrimSpace(got.stderr), "approve it with: trunkline exacta approve ")
 	_, want, _ := strings.Cut(got.stdout, "STEP")
 	wantRun(t, s.run("show"), 0, "STEP"+want, "")
+	wantRun(t, s.run("show"), 0, " tokens, pending\n", "")
 	wantRun(t, s.run("show", "--json"), 0, `"diff": "--- a/README.md\n`, "")
 	wantRun(t, s.run("run"), 30, "", "hint: 'trunkline exacta show' shows the plan")
 	wantRun(t, s.run("plan", "delete README.md"), 60, "", "hint: a plan waits: 'trunkline exacta show' shows it")
@@ -175,12 +177,13 @@ func TestPeopleUseProjects(t *testing.T) {
 	wantRun(t, s.run("approve", "73b"), 2, "", "at least 4 characters")
 	wantRun(t, s.run("approve", "00000000"), 40, "", "the active plan is "+plan)
 	wantRun(t, s.run("approve", strings.ToUpper(plan)), 0, "approved "+plan, "")
-	wantRun(t, s.run("run"), 0, "AwaitingApproval -> Executing (ExecutePlan)\nstep 1: Modify README.md: append text\n  done in ", "")
+	wantRun(t, s.run("show"), 0, " tokens, approved\n", "")
+	wantRun(t, s.run("run"), 0, "AwaitingApproval -> Executing (ExecutePlan)\nstep 1: Modify README.md: append text\n  done in ", "take it back with: trunkline exacta close && trunkline exacta rollback ")
 	if got := s.read("README.md"); got != "# Demo\n\nHello.\nBye.\n" {
 		t.Errorf("README.md: %q", got)
 	}
 	wantRun(t, s.run("status"), 0, "state      Completed\n", "")
-	wantRun(t, s.run("plan", "Refactor everything"), 50, "", "trunkline: VAL-001: ")
+	wantRun(t, s.run("plan", "Refactor everything"), 50, "", "hint: name the file and quote the text")
 	wantRun(t, s.run("plan", `Append "x" to ../b.md`), 20, "", "trunkline: SEC-001: ")
 	s.planned(`Append "x" to README.md`)
 	wantRun(t, s.run("reject"), 0, "rejected ", "")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/codec/jsonx"
 	"trunkline/engine/exacta/wire"
+	"trunkline/engine/smallfile"
 	"trunkline/handlers/exacta/client"
 )
 
@@ -66,6 +66,10 @@ func newProjectCmd(cmd *cobra.Command, run func(ctx context.Context, p *projectP
 	fs.StringVar(&p.tokenFile, "token-file", "", "file with the token for a server over TCP (default $"+envExactaTokenFile+", the context, else exacta.auth_token_file)")
 	fs.DurationVar(&p.timeout, "timeout", 0, "how long the command may take (default: as long as the server may)")
 	config.AddSourceFlags(fs)
+	if cmd.Long == "" {
+		cmd.Long = cmd.Short + "."
+	}
+	cmd.Long += "\n\n" + exitHelp
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop := cli.UntilSignal(cmd.Context())
 		defer stop()
@@ -153,14 +157,9 @@ func readToken(name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	f, err := os.Open(name)
+	text, err := smallfile.Read(name)
 	if err != nil {
 		return "", cli.Errorf(cli.CodeUsage, "cannot use --token-file: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxTokenFile+1))
-	if err != nil {
-		return "", cli.Errorf(cli.CodeUsage, "cannot use --token-file %s: %w", name, err)
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || len(text) > maxTokenFile {
@@ -259,7 +258,7 @@ func (p *projectPeer) warn(m *client.Message) {
 		return
 	}
 	if level := m.Payload.Text("level"); level == "WARN" || level == "ERROR" {
-		fmt.Fprintln(p.cmd.ErrOrStderr(), "warning:", visible(m.Payload.Text("message")))
+		fmt.Fprintln(p.cmd.ErrOrStderr(), "warning:", cli.Visible(m.Payload.Text("message")))
 	}
 }
 
@@ -330,7 +329,7 @@ func (p *projectPeer) explain(err error) error {
 
 // explained returns an error with a code, its message and its detail.
 func explained(status int, e *client.Error, hint string) *cli.Error {
-	return &cli.Error{Code: status, Err: errors.New(visibleLines(detailed(e))), Hint: hint, ServerCode: e.Code}
+	return &cli.Error{Code: status, Err: errors.New(cli.VisibleLines(detailed(e))), Hint: hint, ServerCode: e.Code}
 }
 
 // detailed returns an error with its detail: behind it, or below it where that is of several lines,
@@ -354,6 +353,8 @@ func recoveryHint(e *client.Error) string {
 		return "--token-file or $" + envExactaTokenFile + " names the file with the token of the server"
 	case e.Code == "ST-003" && (strings.HasPrefix(e.Detail, "project_id") || strings.HasPrefix(e.Detail, "session_id")):
 		return "the project was closed, or the server started again: 'trunkline exacta status' shows its state"
+	case e.Code == "VAL-004" && strings.Contains(e.Message, "no concrete edit"), e.Code == "VAL-001" && strings.HasPrefix(e.Detail, "intent: "):
+		return editForms
 	case e.Code == "FS-005":
 		return "'trunkline exacta close', to the server that has it open, ends that"
 	case e.Code == "ST-001":
@@ -363,6 +364,10 @@ func recoveryHint(e *client.Error) string {
 	}
 	return ""
 }
+
+// editForms are what the built-in planner understands, as one types it.
+const editForms = "name the file and quote the text, and the whole request for the shell: 'append \"TEXT\" to FILE', 'replace \"OLD\" with \"NEW\" in FILE',\n" +
+	"'insert \"TEXT\" before \"LINE\" in FILE', 'create file FILE with \"TEXT\"', 'delete FILE', 'build'; several with a ';' between them"
 
 // stateHint returns what leads out of the state that refused a command.
 func stateHint(e *client.Error) string {

@@ -39,7 +39,7 @@ func newExactaPlanCmd() *cobra.Command {
 		Use:   "plan TEXT...",
 		Short: "Turn a request into a plan, and show it with its diffs",
 		Long: "Turn a typed request into a plan of file and build steps, and show it with its diffs. Nothing changes: the plan waits for an\n" +
-			"approval. - reads the request from stdin. ^C ends the planning.\n\n" + exitHelp,
+			"approval. - reads the request from stdin. ^C ends the planning.",
 		Example: "  trunkline exacta plan 'Append \"Bye.\" to README.md'\n  trunkline exacta plan - < request.txt",
 		Args:    cobra.MinimumNArgs(1),
 	}, func(ctx context.Context, p *projectPeer, args []string) error {
@@ -60,15 +60,15 @@ func newExactaPlanCmd() *cobra.Command {
 			return err
 		}
 		if cli.JSON(p.cmd) {
-			return writeJSON(p.cmd, planOutput{json.RawMessage(intent), shown.Plan, shown.Diffs})
+			return cli.WriteJSON(p.cmd.OutOrStdout(), planOutput{json.RawMessage(intent), shown.Plan, shown.Diffs})
 		}
-		if err := paintOn(p.cmd).line(visible(fmt.Sprintf("%s, confidence %s", intent.Text("type"), intent.Get("confidence").Raw))); err != nil {
+		if err := paintOn(p.cmd).line(cli.Visible(fmt.Sprintf("%s, confidence %s", intent.Text("type"), intent.Get("confidence").Raw))); err != nil {
 			return err
 		}
 		if err := shown.show(p.cmd, string(plan.Pending)); err != nil {
 			return err
 		}
-		fmt.Fprintln(p.cmd.ErrOrStderr(), "approve it with: trunkline exacta approve "+visible(short(shown.id())))
+		fmt.Fprintln(p.cmd.ErrOrStderr(), "approve it with: trunkline exacta approve "+cli.Visible(short(shown.id())))
 		return nil
 	})
 }
@@ -92,7 +92,7 @@ func newExactaShowCmd() *cobra.Command {
 			return err
 		}
 		if cli.JSON(p.cmd) {
-			return writeJSON(p.cmd, planOutput{nil, shown.Plan, shown.Diffs})
+			return cli.WriteJSON(p.cmd.OutOrStdout(), planOutput{nil, shown.Plan, shown.Diffs})
 		}
 		return shown.show(p.cmd, status)
 	})
@@ -101,7 +101,7 @@ func newExactaShowCmd() *cobra.Command {
 // needPlan returns an error where no plan is active.
 func (p *projectPeer) needPlan() error {
 	if p.project.PlanID == "" {
-		return cli.Errorf(exitProtocol, "no plan is active: the project is %s", visible(p.project.State)).WithHint("'trunkline exacta plan' makes one")
+		return cli.Errorf(exitProtocol, "no plan is active: the project is %s", cli.Visible(p.project.State)).WithHint("'trunkline exacta plan' makes one")
 	}
 	return nil
 }
@@ -111,46 +111,56 @@ func (p *projectPeer) activePlan(ctx context.Context) (*shownPlan, string, error
 	if err := p.needPlan(); err != nil {
 		return nil, "", err
 	}
-	shown, err := p.replayedPlan(ctx)
-	if err != nil || shown != nil {
-		return shown, "", err
+	replayed, err := p.replayedPlan(ctx)
+	if err != nil {
+		return nil, "", err
 	}
 	shown, status, err := p.storedPlan()
+	if replayed != nil {
+		return replayed, status, nil
+	}
 	if err != nil {
-		return nil, "", cli.Errorf(exitProtocol, "cannot show the plan %s: the server does not have its events any more, and its document cannot be read: %w", visible(p.project.PlanID), err)
+		return nil, "", cli.Errorf(exitProtocol, "cannot show the plan %s: the server does not have its events any more, and its document cannot be read: %w", cli.Visible(p.project.PlanID), err)
 	}
 	return shown, status, nil
 }
 
 // replayedPlan returns the active plan as the kept events have it, nil if they do not.
 func (p *projectPeer) replayedPlan(ctx context.Context) (*shownPlan, error) {
+	var shown, last shownPlan
+	err := p.replay(ctx, func(m *client.Message) {
+		if last.take(m); last.id() == p.project.PlanID {
+			shown = last
+		}
+	})
+	if err != nil || shown.Plan == nil {
+		return nil, err
+	}
+	return &shown, nil
+}
+
+// replay calls event for all events of the project that are kept.
+func (p *projectPeer) replay(ctx context.Context, event func(*client.Message)) error {
 	oldest, err := p.subscribe(ctx, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	after := uint64(max(oldest.Int("oldest_stream_seq"), 1) - 1)
 	ack, err := p.subscribe(ctx, &after)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var shown, last shownPlan
 	for left := ack.Int("replayed"); left > 0; {
 		m, err := p.conn.Next(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if m.Kind != client.Event {
-			continue
-		}
-		left--
-		if last.take(m); last.id() == p.project.PlanID {
-			shown = last
+		if m.Kind == client.Event {
+			left--
+			event(m)
 		}
 	}
-	if shown.Plan == nil {
-		return nil, nil
-	}
-	return &shown, nil
+	return nil
 }
 
 // subscribe subscribes to the project's events behind one of them, and returns the result.
@@ -205,7 +215,7 @@ func newExactaApproveCmd() *cobra.Command {
 		Use:   "approve [PLAN]",
 		Short: "Approve the active plan",
 		Long: "Approve the active plan. PLAN is its id, or how it begins: what was looked at is what is approved, and not a later version.\n" +
-			"Without PLAN the plan is shown, and the approval is asked for on the terminal.\n\n" + exitHelp,
+			"Without PLAN the plan is shown, and the approval is asked for on the terminal.",
 		Example: "  trunkline exacta approve 73b01c65",
 		Args:    cobra.MaximumNArgs(1),
 	}, func(ctx context.Context, p *projectPeer, args []string) error {
@@ -226,10 +236,10 @@ func (p *projectPeer) approve(ctx context.Context) (*client.Message, error) {
 
 // consent makes sure that an approval is of a plan that was looked at: it is named, or shown now.
 func (p *projectPeer) consent(ctx context.Context, args []string) error {
-	if len(args) > 0 {
-		return p.named(args)
+	if err := p.named(args); err != nil || len(args) > 0 {
+		return err
 	}
-	if !isTerminal(p.cmd.InOrStdin()) {
+	if !cli.IsTerminal(p.cmd.InOrStdin()) {
 		return cli.Errorf(cli.CodeUsage, "cannot approve a plan that is not named: stdin is no terminal").WithHint("name the plan as 'trunkline exacta plan' and 'show' print it")
 	}
 	shown, _, err := p.activePlan(ctx)
@@ -252,7 +262,7 @@ func (p *projectPeer) named(args []string) error {
 		return cli.Errorf(cli.CodeUsage, "cannot find the plan %q: want its id, or at least %d characters of it", args[0], minPlanName)
 	}
 	if !strings.HasPrefix(p.project.PlanID, name) {
-		return cli.Errorf(exitPlan, "the active plan is %s, not %s", visible(p.project.PlanID), args[0]).WithHint("'trunkline exacta show' shows it")
+		return cli.Errorf(exitPlan, "the active plan is %s, not %s", cli.Visible(p.project.PlanID), args[0]).WithHint("'trunkline exacta show' shows it")
 	}
 	return nil
 }

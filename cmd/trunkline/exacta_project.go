@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -45,7 +43,7 @@ func newExactaOpenCmd() *cobra.Command {
 		if err := p.open(ctx); err != nil {
 			return err
 		}
-		return p.showProject()
+		return p.showProject(ctx)
 	})
 	return cmd
 }
@@ -55,80 +53,45 @@ func newExactaStatusCmd() *cobra.Command {
 		Use:   "status",
 		Short: "Show the state of a project",
 		Args:  cobra.NoArgs,
-	}, func(_ context.Context, p *projectPeer, _ []string) error { return p.showProject() })
+	}, func(ctx context.Context, p *projectPeer, _ []string) error { return p.showProject(ctx) })
 }
 
-// showProject prints the answer of an OpenProject.
-func (p *projectPeer) showProject() error {
+// showProject prints the answer of an OpenProject, and for people why the project failed.
+func (p *projectPeer) showProject(ctx context.Context) error {
 	s := &p.project
 	none := func(text string) string {
 		if text == "" {
 			return "-"
 		}
-		return visible(text)
+		return cli.Visible(text)
 	}
-	return showFound(p.cmd, json.RawMessage(s.Raw), [][]string{
+	rows := [][]string{
 		{"project", none(s.Root)}, {"id", none(s.ID)}, {"state", none(s.State)}, {"markers", none(strings.Join(s.Markers, ", "))},
 		{"plan", none(s.PlanID)}, {"execution", none(s.ExecutionID)}, {"events", strconv.FormatUint(s.StreamSeq, 10)},
-	})
+	}
+	if s.State == "Failed" && !cli.JSON(p.cmd) {
+		why, raised := "the server that knew it has ended", ""
+		err := p.replay(ctx, func(m *client.Message) {
+			if m.Event == "ErrorRaised" {
+				raised, _, _ = strings.Cut(describe(m), "\n")
+			} else if m.Event == "StateChanged" && m.Payload.Text("to") == "Failed" && raised != "" {
+				why = raised
+			}
+		})
+		if err != nil {
+			return err
+		}
+		rows = append(rows, []string{"error", why})
+	}
+	return cli.Show(p.cmd, json.RawMessage(s.Raw), rows)
 }
 
 // showResult prints the result of a request, for people as a line.
 func (p *projectPeer) showResult(m *client.Message, text string) error {
 	if cli.JSON(p.cmd) {
-		return writeJSON(p.cmd, json.RawMessage(m.Result))
+		return cli.WriteJSON(p.cmd.OutOrStdout(), json.RawMessage(m.Result))
 	}
-	return writeLine(p.cmd.OutOrStdout(), []byte(visible(text)))
-}
-
-// maxDiff bounds what is read of a diff: the server refuses one byte more (exacta §4.16).
-const maxDiff = 102_400 + 1
-
-func newExactaApplyCmd() *cobra.Command {
-	return newOpenProjectCmd(&cobra.Command{
-		Use:   "apply FILE...",
-		Short: "Apply unified diffs, all or none, without a plan",
-		Long: "Apply the diffs of files, one of one target each, - for stdin: all or none. The server must allow it, as it does over its\n" +
-			"unix socket by default. The rollback point that is printed takes them back, see 'trunkline exacta rollback'.",
-		Example: "  trunkline exacta apply fix.diff",
-		Args:    cobra.MinimumNArgs(1),
-	}, func(ctx context.Context, p *projectPeer, args []string) error {
-		var diffs []string
-		for _, name := range args {
-			text, err := readDiff(p.cmd, name)
-			if err != nil {
-				return err
-			}
-			diffs = append(diffs, text)
-		}
-		payload := jsonx.Builder(wire.AppendTexts(p.payload().Name("diffs"), diffs))
-		m, err := p.ask(ctx, "ApplyDiffSet", payload, nil)
-		if err != nil {
-			return err
-		}
-		done := "applied"
-		if !m.Result.True("applied") {
-			done = "nothing to apply"
-		}
-		return p.showResult(m, done+", rollback point "+m.Result.Text("rollback_point_id"))
-	})
-}
-
-func readDiff(cmd *cobra.Command, name string) (string, error) {
-	in := cmd.InOrStdin()
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return "", cli.Errorf(cli.CodeUsage, "cannot read the diff: %w", err)
-		}
-		defer f.Close()
-		in = f
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxDiff))
-	if err != nil {
-		return "", cli.Errorf(cli.CodeUsage, "cannot read the diff %s: %w", name, err)
-	}
-	return string(text), nil
+	return writeLine(p.cmd.OutOrStdout(), []byte(cli.Visible(text)))
 }
 
 func newExactaBuildCmd() *cobra.Command {

@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/codec/jsonx"
 	"trunkline/engine/exacta"
 	faults "trunkline/engine/exacta/fault"
@@ -26,10 +28,10 @@ func newExactaRollbackCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback POINT",
 		Short: "Take a plan or a set of diffs back, without a server",
-		Long: "Restore the files of a rollback point: the id of an execution, or the one that 'trunkline exacta apply' prints. --list shows\n" +
-			"them. A file that was changed since stays as it is, and its point is kept (FS-006). The project must not be open in a server\n" +
+		Long: "Restore the files of a rollback point: the id of an execution, or the one that 'trunkline exacta apply' prints, or how it\n" +
+			"begins. --list shows them, also while a server has the project. A file that was changed since stays as it is, and its point is kept (FS-006). The project must not be open in a server\n" +
 			"(FS-005), and an execution that is not at its end must be resumed or cancelled first (ST-001).\n\n" + exitHelp,
-		Example: "  trunkline exacta rollback --list\n  trunkline exacta rollback 14275667-7c61-5ef4-8f2b-68ae2515b834 --project /srv/demo",
+		Example: "  trunkline exacta rollback --list\n  trunkline exacta rollback 14275667 --project /srv/demo",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if list {
 				return cobra.NoArgs(cmd, args)
@@ -37,7 +39,11 @@ func newExactaRollbackCmd() *cobra.Command {
 			return cobra.ExactArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ws, f := openWorkspace(path)
+			c, err := loadConfig(cmd)
+			if err != nil {
+				return err
+			}
+			ws, f := openWorkspace(path, c.Exacta.KeyPath(), list)
 			if f != nil {
 				return offline(f)
 			}
@@ -49,14 +55,15 @@ func newExactaRollbackCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&path, "project", "C", ".", "path of the project, or in it")
+	config.AddSourceFlags(cmd.Flags())
 	cmd.Flags().BoolVarP(&list, "list", "l", false, "list the rollback points, the newest first")
 	return cmd
 }
 
 const pointsHint = "'trunkline exacta rollback --list' shows the rollback points"
 
-// openWorkspace opens the project of a path as a server does, with its lock.
-func openWorkspace(path string) (*workspace.Project, *faults.Fault) {
+// openWorkspace opens the project of a path as a server does, with its lock unless it is only read.
+func openWorkspace(path, keyFile string, read bool) (*workspace.Project, *faults.Fault) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, faults.New("FS-001", err.Error(), "working directory")
@@ -66,7 +73,8 @@ func openWorkspace(path string) (*workspace.Project, *faults.Fault) {
 	if f != nil {
 		return nil, f
 	}
-	return workspace.Open(root, workspace.Options{Secret: secret.Find})
+	key, _ := workspace.LoadKey(keyFile) // without it the point that stays is not proven, no more
+	return workspace.Open(root, workspace.Options{Secret: secret.Find, Key: key, ReadOnly: read})
 }
 
 // offline gives a fault of the disk its exit status and a hint.
@@ -95,9 +103,9 @@ func listPoints(cmd *cobra.Command, ws *workspace.Project) error {
 	for _, pt := range points {
 		o := pointOutput{pt.ID, pt.Kind, pt.CreatedAt, pt.Sealed, pt.Conflicts, filesOf(pt.Entries)}
 		listed = append(listed, o)
-		rows = append(rows, []string{o.ID, o.Kind, visible(o.CreatedAt), strconv.Itoa(len(o.Files)), strconv.Itoa(o.Conflicts)})
+		rows = append(rows, []string{short(o.ID), o.Kind, cli.Visible(o.CreatedAt), strconv.Itoa(len(o.Files)), strconv.Itoa(o.Conflicts)})
 	}
-	return showFound(cmd, listed, rows)
+	return cli.Show(cmd, listed, rows)
 }
 
 func filesOf(entries []workspace.Entry) []string {
@@ -112,11 +120,19 @@ func filesOf(entries []workspace.Entry) []string {
 
 // rollBack restores a point by the rules of exacta §4.8.
 func rollBack(cmd *cobra.Command, ws *workspace.Project, id string) error {
-	key, ok := wire.ParseID([]byte(id))
-	if !ok {
-		return cli.Errorf(cli.CodeUsage, "cannot use %q as the id of a rollback point", id).WithHint(pointsHint)
+	if key, ok := wire.ParseID([]byte(id)); ok {
+		id = key.String()
+	} else {
+		points, f := ws.Points()
+		if f != nil {
+			return offline(f)
+		}
+		points = slices.DeleteFunc(points, func(pt *workspace.Point) bool { return !strings.HasPrefix(pt.ID, strings.ToLower(id)) })
+		if len(points) != 1 || len(id) < minPlanName {
+			return cli.Errorf(cli.CodeUsage, "cannot use %q as the id of a rollback point: %d begin with it, of at least %d characters", id, len(points), minPlanName).WithHint(pointsHint)
+		}
+		id = points[0].ID
 	}
-	id = key.String()
 	if _, f := ws.LoadPoint(id); f != nil { // before the lock, which makes a folder where there is none
 		return offline(f).WithHint(pointsHint)
 	}
@@ -130,14 +146,17 @@ func rollBack(cmd *cobra.Command, ws *workspace.Project, id string) error {
 	if f != nil {
 		return offline(f)
 	}
-	all := filesOf(pt.Entries)
+	all, ops := filesOf(pt.Entries), map[string]workspace.Op{}
+	for _, e := range slices.Backward(pt.Entries) {
+		ops[e.Path] = e.Op // the first one counts
+	}
 	f = pt.Undo(0)
 	kept := filesOf(pt.Entries)
 	restored := slices.DeleteFunc(all, func(file string) bool { return slices.Contains(kept, file) })
 	if f == nil {
 		f = pt.Drop() // a point without entries is of no use
 	}
-	if err := showRollback(cmd, id, restored, kept); err != nil {
+	if err := showRollback(cmd, id, restored, kept, ops); err != nil {
 		return err
 	}
 	if f != nil {
@@ -165,19 +184,21 @@ func atRest(ws *workspace.Project) error {
 	return nil
 }
 
-func showRollback(cmd *cobra.Command, id string, restored, kept []string) error {
+func showRollback(cmd *cobra.Command, id string, restored, kept []string, ops map[string]workspace.Op) error {
 	out := cmd.OutOrStdout()
 	if cli.JSON(cmd) {
 		text := jsonx.Build(nil).Text("rollback_point_id", id).Texts("restored", restored).Texts("conflicts", kept).End()
-		return writeJSON(cmd, json.RawMessage(text))
+		return cli.WriteJSON(cmd.OutOrStdout(), json.RawMessage(text))
 	}
-	for _, file := range restored {
-		if _, err := fmt.Fprintln(out, "restored", visible(file)); err != nil {
-			return fmt.Errorf("cannot write output: %w", err)
+	for i, file := range append(restored, kept...) {
+		done := "restored"
+		switch {
+		case i >= len(restored):
+			done = "kept    "
+		case ops[file] == workspace.Create:
+			done = "removed "
 		}
-	}
-	for _, file := range kept {
-		if _, err := fmt.Fprintln(out, "kept    ", visible(file)); err != nil {
+		if _, err := fmt.Fprintln(out, done, cli.Visible(file)); err != nil {
 			return fmt.Errorf("cannot write output: %w", err)
 		}
 	}

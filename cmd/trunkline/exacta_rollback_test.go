@@ -42,12 +42,14 @@ func TestRollback(t *testing.T) {
 	}
 	point := s.executed(`Append "Bye." to README.md; create file docs/new.md; delete old.txt`)
 	wantRun(t, s.rollback(point), 50, "", "trunkline: FS-005: In use by another process: .exacta/lock")
-	wantRun(t, s.rollback("--list"), 50, "", "'trunkline exacta close', to the server that has it open")
+	wantRun(t, s.rollback("--list"), 0, point[:8]+"  plan  ", "") // while the server has it
 	wantRun(t, s.run("close"), 0, "closed", "")
 	list := s.rollback("--list")
-	wantRun(t, list, 0, point+"  plan  ", "")
+	wantRun(t, list, 0, point[:8]+"  plan  ", "")
+	wantRun(t, s.rollback(point[:3]), 2, "", "1 begin with it, of at least 4 characters")
+	wantRun(t, s.rollback("00000000"), 2, "", "0 begin with it")
 	wantRun(t, s.rollback("--list", "--json"), 0, `"old.txt"`, "")
-	wantRun(t, s.rollback(strings.ToUpper(point)), 0, "restored README.md\nrestored docs/new.md\nrestored old.txt\n", "")
+	wantRun(t, s.rollback(strings.ToUpper(point[:8])), 0, "restored README.md\nremoved  docs/new.md\nrestored old.txt\n", "")
 	if s.read("README.md") != "# Demo\n\nHello.\n" || s.read("old.txt") != "1\n" {
 		t.Error("files are not as before")
 	}
@@ -82,7 +84,7 @@ func TestRollbackKeepsWhatWasChanged(t *testing.T) {
 	point := s.executed(`Append "Bye." to README.md; create file docs/new.md`)
 	s.run("close")
 	s.write("README.md", "mine\n")
-	wantRun(t, s.rollback(point), 50, "restored docs/new.md\nkept     README.md\n", "trunkline: FS-006: Rollback could not restore 1 file(s). (conflict: README.md)")
+	wantRun(t, s.rollback(point), 50, "removed  docs/new.md\nkept     README.md\n", "trunkline: FS-006: Rollback could not restore 1 file(s). (conflict: README.md)")
 	if s.read("README.md") != "mine\n" {
 		t.Error("the user's file was changed")
 	}
@@ -133,10 +135,10 @@ func TestRollbackOfWhatIsNotAtItsEnd(t *testing.T) {
 	s = startProjectsIn(t, s.dir)
 	wantRun(t, s.run("status"), 0, "state      Paused\n", "")
 	wantRun(t, s.run("show"), 0, "Plan "+plan+", version 1, about 42 tokens\n", "") // from its document
-	wantRun(t, s.run("resume"), 0, "completed "+points[0].ID+"\n", "")
+	wantRun(t, s.run("resume"), 0, "completed "+points[0].ID+"\n", "take it back with: trunkline exacta close && trunkline exacta rollback "+points[0].ID[:8]+"\n")
 	s.read("z.txt")
 	wantRun(t, s.run("close"), 0, "", "")
-	wantRun(t, s.rollback(points[0].ID), 0, "restored README.md\nrestored z.txt\n", "")
+	wantRun(t, s.rollback(points[0].ID), 0, "restored README.md\nremoved  z.txt\n", "")
 }
 
 func TestRollbackOfNothing(t *testing.T) {
@@ -147,7 +149,7 @@ func TestRollbackOfNothing(t *testing.T) {
 	}
 	f(50, "trunkline: FS-001: ", "00000000-0000-4000-8000-000000000001")
 	f(2, `cannot use "../x" as the id of a rollback point`, "../x")
-	f(2, "accepts 1 arg(s)")
+	f(2, "missing argument POINT")
 	f(2, `cannot use argument "x"`, "--list", "x")
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
 		t.Errorf("the project was changed: %v %v", entries, err)

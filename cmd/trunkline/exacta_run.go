@@ -23,7 +23,7 @@ func newExactaRunCmd() *cobra.Command {
 		Use:   "run [PLAN]",
 		Short: "Execute the approved plan, and follow it to its end",
 		Long: "Execute the approved plan, and follow it to its end. --approve approves it first: the plan that PLAN names, or the one that is\n" +
-			"shown and confirmed on the terminal. ^C ends the following; the execution goes on, and 'trunkline exacta cancel' takes it back.\n\n" + exitHelp,
+			"shown and confirmed on the terminal. ^C ends the following; the execution goes on, and 'trunkline exacta cancel' takes it back.",
 		Example: "  trunkline exacta run\n  trunkline exacta run --approve 73b01c65",
 		Args:    cobra.MaximumNArgs(1),
 	}, func(ctx context.Context, p *projectPeer, args []string) error {
@@ -47,7 +47,7 @@ func newExactaRunCmd() *cobra.Command {
 // needExecution returns an error where nothing runs or is paused.
 func (p *projectPeer) needExecution() error {
 	if p.project.ExecutionID == "" {
-		return cli.Errorf(exitProtocol, "nothing is executed: the project is %s", visible(p.project.State))
+		return cli.Errorf(exitProtocol, "nothing is executed: the project is %s", cli.Visible(p.project.State))
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func newExactaCancelCmd() *cobra.Command {
 			handle = args[0]
 		}
 		if handle == "" {
-			return cli.Errorf(exitProtocol, "nothing to cancel: the project is %s", visible(p.project.State))
+			return cli.Errorf(exitProtocol, "nothing to cancel: the project is %s", cli.Visible(p.project.State))
 		}
 		return p.execute(ctx, "Cancel", p.payload().Text("execution_id", handle))
 	})
@@ -126,7 +126,10 @@ func (p *projectPeer) execute(ctx context.Context, command string, payload jsonx
 	end.correlation = m.Correlation
 	result := append(client.Object(nil), m.Result...)
 	if end.runs() {
-		f := &client.Follower{Dial: p.dial, Project: p.project.ID, Session: p.project.Session, After: after, Within: reconnectWithin, Conn: p.conn, Lost: p.lost}
+		f := p.follower(after)
+		f.Reopen = func(ctx context.Context, conn *client.Conn) error {
+			return p.goOn(ctx, f, conn, command, result.Text("execution_id"), &end)
+		}
 		defer f.Close()
 		err = end.wait(ctx, f.Next, func(m *client.Message) error {
 			p.warn(m)
@@ -144,12 +147,52 @@ func (p *projectPeer) execute(ctx context.Context, command string, payload jsonx
 	if command == "Cancel" {
 		done = "cancelled"
 	}
-	return p.showResult(&client.Message{Result: result}, done+" "+result.Text("execution_id"))
+	id := result.Text("execution_id")
+	if command != "Cancel" && !cli.JSON(p.cmd) {
+		defer fmt.Fprintln(p.cmd.ErrOrStderr(), "take it back with: trunkline exacta close && trunkline exacta rollback "+cli.Visible(short(id)))
+	}
+	return p.showResult(&client.Message{Result: result}, done+" "+id)
+}
+
+// follower returns one of the project's events.
+func (p *projectPeer) follower(after uint64) *client.Follower {
+	f := &client.Follower{Dial: p.dial, Project: p.project.ID, Session: p.project.Session, After: after, Within: reconnectWithin, Conn: p.conn, Lost: p.lost}
+	f.Reopen = func(ctx context.Context, conn *client.Conn) error { return p.reopen(ctx, f, conn) }
+	return f
+}
+
+// reopen opens the project in a server that was started again and counts its events from 1.
+func (p *projectPeer) reopen(ctx context.Context, f *client.Follower, conn *client.Conn) error {
+	p.conn = conn
+	if err := p.open(ctx); err != nil {
+		return err
+	}
+	f.Project, f.Session, f.After = p.project.ID, p.project.Session, 0
+	fmt.Fprintf(p.cmd.ErrOrStderr(), "the server was started again, and its events are numbered from 1; the project is %s\n", cli.Visible(p.project.State))
+	return nil
+}
+
+// goOn is reopen for an execution: where the end of the server paused it, it is resumed.
+func (p *projectPeer) goOn(ctx context.Context, f *client.Follower, conn *client.Conn, command, id string, end *execution) error {
+	if err := p.reopen(ctx, f, conn); err != nil {
+		return err
+	}
+	switch state := p.project.State; {
+	case state == "Paused" && p.project.ExecutionID == id && command != "Cancel":
+		m, err := p.ask(ctx, "Resume", p.payload().Text("execution_id", id), nil)
+		if err == nil {
+			end.correlation = m.Correlation
+		}
+		return err
+	case p.project.ExecutionID != id && state != "Completed" && state != "Failed":
+		return cli.Errorf(exitProtocol, "the execution ended with the server: the project is %s", cli.Visible(state))
+	}
+	return nil
 }
 
 // lost reports a connection that is made again.
 func (p *projectPeer) lost(err error) {
-	fmt.Fprintf(p.cmd.ErrOrStderr(), "%s; connecting again\n", visible(err.Error()))
+	fmt.Fprintf(p.cmd.ErrOrStderr(), "%s; connecting again\n", cli.Visible(err.Error()))
 }
 
 // runView shows an execution: lines, and a bar below them on a terminal.
@@ -195,7 +238,7 @@ func (v *runView) show(m *client.Message) error {
 // write writes a line above the bar.
 func (v *runView) write(text, style string) error {
 	v.bar.Clear()
-	text = visible(text)
+	text = cli.Visible(text)
 	if style != "" {
 		text = v.as(style, text)
 	}

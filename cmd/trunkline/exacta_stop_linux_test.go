@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // TestInsistsOnTheEnd: a second signal ends the program at once, and with it all of a build that
@@ -20,7 +22,7 @@ func TestInsistsOnTheEnd(t *testing.T) {
 	s.write("Makefile", "all:\n\t@sh -c 'echo $$$$ > new; mv new started; n=0; while test $$n -lt 600; do sleep 0.1; n=$$((n+1)); done' & wait\n")
 	cmd := exec.Command(os.Args[0], "exacta", "serve", "--unix", sock)
 	cmd.Args[0] = "trunkline" // see TestMain
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)

@@ -6,41 +6,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/handlers/exacta/client"
 )
-
-// visible returns text as it can be shown to people: what a terminal would obey, and what would
-// change the order of letters, is written as an escape. A file of a project decides about its text.
-func visible(text string) string {
-	if !strings.ContainsFunc(text, hidden) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if hidden(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// visibleLines is visible for text of several lines.
-func visibleLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = visible(lines[i])
-	}
-	return strings.Join(lines, "\n")
-}
-
-func hidden(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }
 
 // paint is how text is shown on an output.
 type paint struct {
@@ -61,7 +32,7 @@ const (
 // paintOn returns the paint of the command's stdout.
 func paintOn(cmd *cobra.Command) paint {
 	w := cmd.OutOrStdout()
-	terminal := isTerminal(w)
+	terminal := cli.IsTerminal(w)
 	return paint{w, terminal, terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
@@ -81,35 +52,6 @@ func (p paint) line(text string) error {
 	return nil
 }
 
-// writeJSON writes v as a document of several lines; a terminal does not get what it would obey.
-func writeJSON(cmd *cobra.Command, v any) error {
-	p := paintOn(cmd)
-	if !p.terminal {
-		return cli.WriteJSON(p.w, v)
-	}
-	var text strings.Builder
-	if err := cli.WriteJSON(&text, v); err != nil {
-		return err
-	}
-	return p.line(visibleLines(strings.TrimSuffix(text.String(), "\n")))
-}
-
-// showFound writes what a command found: v as JSON under --json, else rows as a table.
-func showFound(cmd *cobra.Command, v any, rows [][]string) error {
-	if cli.JSON(cmd) {
-		return writeJSON(cmd, v)
-	}
-	return cli.Show(cmd, v, rows)
-}
-
-// raw writes a line of JSON as it came; a terminal does not get what it would obey.
-func (p paint) raw(line []byte) error {
-	if p.terminal {
-		return p.line(visible(string(line)))
-	}
-	return writeLine(p.w, line)
-}
-
 // diff writes a diff. On a terminal it has colours, and nothing that a terminal obeys.
 func (p paint) diff(text string) error {
 	if !p.terminal {
@@ -117,7 +59,7 @@ func (p paint) diff(text string) error {
 		return err
 	}
 	for line := range strings.Lines(text) {
-		line = visible(strings.TrimSuffix(line, "\n"))
+		line = cli.Visible(strings.TrimSuffix(line, "\n"))
 		style := ""
 		switch {
 		case strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ "):
@@ -180,11 +122,11 @@ func (s *shownPlan) show(cmd *cobra.Command, status string) error {
 	if status != "" {
 		head += ", " + status
 	}
-	if err := p.line(p.as(paintStrong, visible(head))); err != nil {
+	if err := p.line(p.as(paintStrong, cli.Visible(head))); err != nil {
 		return err
 	}
 	for _, k := range plan.Objects("constraints") {
-		if err := p.line(visible(k.Text("type") + " " + k.Text("description") + " (" + k.Text("scope") + ")")); err != nil {
+		if err := p.line(cli.Visible(k.Text("type") + " " + k.Text("description") + " (" + k.Text("scope") + ")")); err != nil {
 			return err
 		}
 	}
@@ -200,7 +142,7 @@ func (s *shownPlan) show(cmd *cobra.Command, status string) error {
 			}
 			after = strings.Join(deps, ",")
 		}
-		rows = append(rows, []string{n, visible(step.Text("type")), visible(step.Text("target")), after, visible(step.Text("description"))})
+		rows = append(rows, []string{n, cli.Visible(step.Text("type")), cli.Visible(step.Text("target")), after, cli.Visible(step.Text("description"))})
 	}
 	if err := cli.Show(cmd, nil, rows); err != nil {
 		return err

@@ -18,7 +18,8 @@ func newExactaWatchCmd() *cobra.Command {
 		Use:   "watch",
 		Short: "Print the events of a project as they happen",
 		Long: "Print the events of a project as they happen, one line each, or one JSON object with --json, until SIGINT, SIGTERM or --count\n" +
-			"events. A lost connection is made again, and no event is left out or comes twice: where that is impossible the command fails.",
+			"events. A lost connection is made again, and no event is left out or comes twice: where that is impossible the command fails.\n" +
+			"A server that was started again numbers its events from 1; a line on stderr says so.",
 		Example: "  trunkline exacta watch\n  trunkline exacta watch --after 0 --json | jq .payload",
 		Args:    cobra.NoArgs,
 	}, func(ctx context.Context, p *projectPeer, _ []string) error {
@@ -32,7 +33,7 @@ func newExactaWatchCmd() *cobra.Command {
 				return err
 			}
 		}
-		f := &client.Follower{Dial: p.dial, Project: p.project.ID, Session: p.project.Session, After: from, Within: reconnectWithin, Conn: p.conn, Lost: p.lost}
+		f := p.follower(from)
 		defer f.Close()
 		for n := 0; number == 0 || n < number; n++ {
 			m, err := f.Next(ctx)
@@ -54,7 +55,7 @@ func newExactaWatchCmd() *cobra.Command {
 func (p *projectPeer) showEvent(m *client.Message) error {
 	out := paintOn(p.cmd)
 	if cli.JSON(p.cmd) {
-		return out.raw(m.Raw)
+		return writeLine(out.w, m.Raw)
 	}
 	style := ""
 	switch {
@@ -65,7 +66,7 @@ func (p *projectPeer) showEvent(m *client.Message) error {
 	case m.Event == "LogEntry" || m.Event == "Progress":
 		style = paintFaint
 	}
-	text := visible(describe(m))
+	text := cli.Visible(describe(m))
 	if style != "" {
 		text = out.as(style, text)
 	}

@@ -32,7 +32,7 @@ var exchangeVerbs = map[string]string{
 // know, which take the long way to the same code.
 func fastExchange(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int, done bool) {
 	if len(args) == 0 {
-		if isTerminal(stdin) {
+		if cli.IsTerminal(stdin) {
 			return 0, false
 		}
 		return runExchange("", nil, stdin, stdout, stderr), true

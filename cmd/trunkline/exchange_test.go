@@ -52,7 +52,7 @@ func TestRefusals(t *testing.T) {
 		f(name, " \n", "parse_error", "")
 		f(name, "{not json", "parse_error", "")
 		f(name, `{"raw_input":"a"} {}`, "parse_error", "")
-		f(name, "\xef\xbb\xbf{}", "parse_error", "")
+		f(name, "\xef\xbb\xbf\xef\xbb\xbf{}", "parse_error", "")
 		f(name, `{"iteration":NaN}`, "parse_error", "")
 		f(name, "{\"raw_input\":\"\xff\"}", "parse_error", "")
 		f(name, `[1]`, "invalid_envelope", "")
@@ -179,7 +179,7 @@ func TestAPersonAtATerminalGetsHelp(t *testing.T) {
 	}
 	defer tty.Close()
 	var out, errOut bytes.Buffer
-	if code := run(nil, tty, &out, &errOut); code != 0 || !strings.Contains(out.String(), "Available Commands:") || errOut.Len() != 0 {
+	if code := run([]string{}, tty, &out, &errOut); code != 0 || !strings.Contains(out.String(), "Available Commands:") || errOut.Len() != 0 {
 		t.Errorf("exit %d, %s%s", code, out.String(), errOut.String())
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -107,4 +108,75 @@ func TestHelpNamesEveryDefault(t *testing.T) {
 			t.Errorf("%s: a default without a name\n%s", cmd.CommandPath(), u)
 		}
 	})
+}
+
+// TestArgumentErrors: every command names what is missing of its arguments, or what is too much,
+// and shows how it is called.
+func TestArgumentErrors(t *testing.T) {
+	ask := func(args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if code := run(args, strings.NewReader(""), &out, &errs); code != 2 || out.Len() > 0 {
+			t.Errorf("%q: exit code %d, stdout %q", args, code, out.String())
+		}
+		return errs.String()
+	}
+	missing, beyond := 0, 0
+	eachCommand(newRootCmd(), func(cmd *cobra.Command) {
+		names := strings.Fields(cmd.Use)[1:]
+		if !cmd.HasParent() || cmd.HasSubCommands() || cmd.Name() == modeExec {
+			return
+		}
+		path := strings.Fields(cmd.CommandPath())[1:]
+		use := "hint: it is '" + strings.Join(append([]string{cmd.CommandPath()}, names...), " ") + " [flags]'; run '" +
+			cmd.CommandPath() + " --help' for usage\n"
+		if len(names) > 0 && names[0][0] != '[' {
+			missing++
+			if got := ask(path...); !strings.HasPrefix(got, "trunkline: missing argument "+names[0]) ||
+				!strings.Contains(got, use) {
+				t.Errorf("%s without an argument: %s", cmd.CommandPath(), got)
+			}
+		}
+		if len(names) > 0 && !strings.HasSuffix(names[len(names)-1], "...") {
+			beyond++
+			args := append(path, slices.Repeat([]string{"a"}, len(names))...)
+			if cmd.Name() == "completion" {
+				args = append(path, "bash")
+			}
+			if got := ask(append(args, "extra")...); !strings.HasPrefix(got, "trunkline: cannot use argument \"extra\"\n") ||
+				!strings.Contains(got, use) {
+				t.Errorf("%s with an argument too many: %s", cmd.CommandPath(), got)
+			}
+		}
+	})
+	if missing < 15 || beyond < 20 {
+		t.Errorf("%d commands were called without an argument, %d with one too many", missing, beyond)
+	}
+
+	for args, want := range map[string]string{
+		"ping --admin --count 3":    `missing value of --admin before "--count"`,
+		"status --admin --json":     `missing value of --admin before "--json"`,
+		"config show --set --json":  `missing value of --set before "--json"`,
+		"serve --config --dev x":    `missing value of --config before "--dev"`,
+		"ping --admin=--count":      `cannot ask "--count": want host:port`,
+		"sub a --addr -- --json":    `missing value of --addr before "--"`,
+		"exacta call a --addr --id": `missing value of --addr before "--id"`,
+		"tool_exec":                 "want one argument, <aid>",
+		"--run":                     "missing argument <plugin>",
+	} {
+		got := ask(strings.Fields(args)...)
+		if got = strings.ReplaceAll(got, `\"`, `"`); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", args, got)
+		}
+	}
+}
+
+// TestUnknownVerb: the hint is in sight, also on a terminal of few lines.
+func TestUnknownVerb(t *testing.T) {
+	var out, errs bytes.Buffer
+	code := run([]string{"serv"}, strings.NewReader(""), &out, &errs)
+	const want = "trunkline: Unknown command: serv\nhint: did you mean serve?\nUsage:\n  trunkline [flags]\n  trunkline [command]\n"
+	if code != 1 || out.Len() > 0 || errs.String() != want {
+		t.Errorf("exit code %d, stdout %q, stderr %s", code, out.String(), errs.String())
+	}
 }

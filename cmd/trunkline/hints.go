@@ -57,6 +57,8 @@ func (r *request) hint(said *client.Error) string {
 		return "the disk of the server's store.dir has no room, or cannot be written; changes are taken again once it can"
 	case said.Retryable:
 		return "the server is saturated; the same request may succeed a moment later"
+	case strings.Contains(said.Message, ipc.IdempotencyKey):
+		return "each request has a key of its own, of 32 to 200 bytes; only its repetitions have the same"
 	case said.Code == wire.NotFound && strings.HasPrefix(said.Message, "Unknown ") && r.info.Name == "":
 		return nearHint(r.name)
 	case said.Code == wire.InvalidArgument && choicesFor(said.Message) != "":

@@ -44,6 +44,15 @@ func TestCallHints(t *testing.T) {
 	f(2, "Missing required field: pid\nhint: a process is named by pid, not by process_id; ", "kernel.GetProcess", `{"process_id":"p1"}`)
 	f(3, "NOT_FOUND: Process x not found\n", "kernel.GetProcess", `{"pid":"x"}`)
 
+	// idempotency keys
+	const keys = "\nhint: each request has a key of its own, of 32 to 200 bytes; only its repetitions have the same\n"
+	key := strings.Repeat("k", 32)
+	runClient(t, "", "call", "kernel.RecordUsage", `{"pid":"p1"}`, "--idempotency-key", key)
+	f(6, "FAILED_PRECONDITION: idempotency_key was used for another request"+keys, "kernel.TerminateProcess",
+		`{"pid":"p1","idempotency_key":"`+key+`"}`)
+	f(2, "INVALID_ARGUMENT: idempotency_key must have 32 to 200 bytes, got 1"+keys, "kernel.RecordUsage",
+		`{"pid":"p1","idempotency_key":"k"}`)
+
 	// names of methods
 	const list = "? 'trunkline call --list' shows the methods\n"
 	f(3, "Unknown kernel method: GetProces\nhint: did you mean kernel.GetProcess"+list, "kernel.GetProces", "{}")

@@ -10,11 +10,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/engine/obs"
@@ -28,11 +32,17 @@ func init() {
 }
 
 func main() {
+	if serves() {
+		hangups() // one that arrives before the server can reload waits
+	}
 	if err := hideSecrets(); err != nil {
 		fmt.Fprintf(os.Stderr, "warning: tools can read the tokens of this process in its environment: %v\n", err)
 	}
 	keepLostStdout()
 	keepDescriptors()
+	// With a receiver, a write to a pipe without a reader is an error, also of stdout and stderr,
+	// where the runtime would end the process. Children get the default action.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if procgroup.Adopts() {
 		go exit()
 		procgroup.ReapOrphans()
@@ -57,7 +67,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if asksForCompletion(args) {
 		completeAll(root)
 	}
-	started := markStart(root)
+	started := markStart(root, args)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	out := &written{Writer: stdout}
@@ -70,10 +80,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteC()
 	if err != nil && !*started {
-		err = usageError(cmd, err)
+		err = usageError(cmd, args, err)
 	}
 	if err == nil {
 		err = out.err
+	}
+	if cli.ReaderGone(err) {
+		return cli.CodeReaderGone
 	}
 	cli.Render(stderr, err, cli.JSON(cmd) || cli.WantsJSON(args))
 	return cli.Exit(err)
@@ -86,11 +99,11 @@ type written struct {
 	err error
 }
 
-// failed reports whether anything was lost.
-func (w *written) failed() bool {
+// first returns the first error.
+func (w *written) first() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.err != nil
+	return w.err
 }
 
 // Write implements io.Writer.
@@ -173,7 +186,8 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	err := cli.Errorf(cli.CodeFailed, "Unknown command: %s", args[0])
-	err.Usage = cmd.UsageString()
+	form, _, _ := strings.Cut(cmd.UsageString(), "\n\n") // the list of commands would hide the hint
+	err.Usage = form + "\n"
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return err.WithHint("did you mean " + strings.Join(near, " or ") + "?")
 	}
@@ -191,15 +205,44 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 
 // usageError makes an error of cobra one of usage. To cobra an argument too many is an unknown
 // command, also of a command that has none below it, and a wrong number of arguments has no names.
-func usageError(cmd *cobra.Command, err error) error {
+func usageError(cmd *cobra.Command, args []string, err error) error {
 	text := err.Error()
-	switch {
+	switch taken := takenFlag(cmd, args); {
+	case taken != nil:
+		return taken
 	case strings.HasPrefix(text, "unknown command ") && !cmd.HasSubCommands():
 		err = cli.Errorf(cli.CodeUsage, "cannot use argument %q", cmd.Flags().Arg(0)).WithHint(useHint(cmd))
 	case strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires "):
-		return cli.AsUsage(err, useHint(cmd))
+		err = argumentError(cmd)
 	}
 	return cli.AsUsage(err, helpHint(cmd))
+}
+
+// argumentError names the arguments of the command's Use that are missing, or the first one beyond
+// them.
+func argumentError(cmd *cobra.Command) error {
+	args, names := cmd.Flags().Args(), strings.Fields(cmd.Use)[1:]
+	if len(args) > len(names) {
+		return cli.Errorf(cli.CodeUsage, "cannot use argument %q", args[len(names)]).WithHint(useHint(cmd))
+	}
+	missing := slices.DeleteFunc(names[len(args):], func(name string) bool { return name[0] == '[' })
+	return cli.Errorf(cli.CodeUsage, "missing argument %s", strings.Join(missing, " ")).WithHint(useHint(cmd))
+}
+
+// takenFlag returns an error if a flag without its value took the flag that follows as the value.
+func takenFlag(cmd *cobra.Command, args []string) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		flagOf := func(v string) bool { return strings.HasPrefix(v, "--") && slices.Contains(args, v) }
+		if i := slices.IndexFunc(values, flagOf); i >= 0 {
+			hint := fmt.Sprintf("--%s='%s' gives it this value; %s", f.Name, values[i], helpHint(cmd))
+			err = cli.Errorf(cli.CodeUsage, "missing value of --%s before %q", f.Name, values[i]).WithHint(hint)
+		}
+	})
+	return err
 }
 
 // useHint shows the arguments of a command.
@@ -210,11 +253,15 @@ func useHint(cmd *cobra.Command) string {
 func helpHint(cmd *cobra.Command) string { return "run '" + cmd.CommandPath() + " --help' for usage" }
 
 // markStart sets the returned flag once a verb's own code runs: an error before that moment is
-// about the command line. No verb may have a PersistentPreRun of its own, which would hide this
-// one.
-func markStart(root *cobra.Command) *bool {
+// about the command line, args. No verb may have a PersistentPreRun of its own, which would hide
+// this one.
+func markStart(root *cobra.Command, args []string) *bool {
 	started := new(bool)
-	root.PersistentPreRun = func(*cobra.Command, []string) { *started = true }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		err := takenFlag(cmd, args)
+		*started = err == nil
+		return err
+	}
 	return started
 }
 

@@ -85,7 +85,7 @@ func (f *monitorFlags) open(ctx context.Context, conn string) (*http.Response, e
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	begin := time.AfterFunc(f.timeout, func() { cancel(context.DeadlineExceeded) })
-	resp, err := getAdmin(ctx, f.addr, "/monitor?"+ask.Encode())
+	resp, err := f.do(ctx, http.MethodGet, "/monitor?"+ask.Encode(), nil)
 	begin.Stop()
 	if err != nil {
 		cancel(nil)

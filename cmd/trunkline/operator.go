@@ -97,6 +97,10 @@ func threadsServer() (base string, token func() (string, error), err error) {
 		return "", nil, err
 	}
 	base = cmp.Or(os.Getenv(envThreadsURL), c.ThreadsURL, defaultThreadsURL)
+	if err := bridge.CheckURL(base); err != nil {
+		return "", nil, cli.Errorf(cli.CodeUsage, "%w", err).WithHint("set " + envThreadsURL +
+			", or the server of the context")
+	}
 	file := ""
 	if base == c.ThreadsURL {
 		file = c.TokenFile

@@ -141,7 +141,7 @@ func (p *pageTour) begin(cmd *exec.Cmd) *pageProgram {
 	p.t.Helper()
 	started := &pageProgram{pageOutput: new(pageOutput), cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = started.pageOutput, started.pageOutput
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		p.t.Fatal(err)
 	}
 	go func() {

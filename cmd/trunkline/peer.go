@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/smallfile"
 	"trunkline/handlers/ipc/client"
 )
 
@@ -145,14 +145,14 @@ func (f *peerFlags) tls() (*tls.Config, error) {
 		return nil, cli.Errorf(cli.CodeUsage, "cannot use one of --tls-cert and --tls-key without the other")
 	}
 	if f.cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		pair, err := config.LoadPair(f.cert, f.key)
 		if err != nil {
 			return nil, cli.Errorf(cli.CodeUsage, "cannot use --tls-cert %s: %w", f.cert, err)
 		}
 		cfg.Certificates = []tls.Certificate{pair}
 	}
 	if f.ca != "" {
-		pem, err := os.ReadFile(f.ca)
+		pem, err := smallfile.Read(f.ca)
 		if err != nil {
 			return nil, cli.Errorf(cli.CodeUsage, "cannot use --tls-ca: %w", err)
 		}

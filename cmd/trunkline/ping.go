@@ -44,8 +44,7 @@ func newPingCmd() *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 	}
 	f.add(cmd, statusTimeout)
-	f.addAdmin(cmd.Flags())
-	cmd.Flags().Lookup("admin").Usage = "ask this admin endpoint, host:port"
+	cmd.Flags().StringVar(&f.admin, "admin", "", "ask this admin endpoint, host:port")
 	cmd.Flags().Lookup("timeout").Usage = "how long one round trip may take"
 	cmd.Flags().IntVarP(&f.count, "count", "n", 10, "round trips")
 	cmd.Flags().DurationVar(&f.interval, "interval", 100*time.Millisecond, "pause between two of them")
@@ -82,7 +81,7 @@ func (f *pingFlags) open(cmd *cobra.Command, args []string) (*pinger, error) {
 	case len(args) > 0:
 		return f.overHTTP(args[0])
 	case cmd.Flags().Changed("admin"):
-		addr, err := f.adminAddr(cmd)
+		addr, _, err := f.adminFlags.where(cmd)
 		if err == nil && addr == "" {
 			err = cli.Errorf(cli.CodeUsage, "cannot ping an empty address").WithHint("--admin is an address like 127.0.0.1:50090")
 		}
@@ -176,7 +175,7 @@ func runPing(cmd *cobra.Command, f *pingFlags, args []string) error {
 // ping makes the round trips until one fails or ctx ends.
 func (f *pingFlags) ping(ctx context.Context, p *pinger) (r pingResult, err error) {
 	r.Target = p.target
-	var all loadgen.Latencies
+	all := loadgen.NewHistogram()
 	var least, most time.Duration
 	for r.Sent < f.count {
 		if r.Sent > 0 && !pause(ctx, f.interval) {
@@ -191,12 +190,12 @@ func (f *pingFlags) ping(ctx context.Context, p *pinger) (r pingResult, err erro
 			least = took
 		}
 		least, most = min(least, took), max(most, took)
-		all.Add(int64(took), 1)
+		_ = all.RecordValue(min(int64(took), loadgen.HighestLatency)) // the range is limited here
 	}
 	r.Min, r.Max = least.Seconds(), most.Seconds()
 	// A histogram knows its values by three digits.
-	r.P50 = min(max(all.Quantile(0.5), least), most).Seconds()
-	r.P99 = min(max(all.Quantile(0.99), least), most).Seconds()
+	r.P50 = min(max(time.Duration(all.ValueAtQuantile(50)), least), most).Seconds()
+	r.P99 = min(max(time.Duration(all.ValueAtQuantile(99)), least), most).Seconds()
 	return r, err
 }
 

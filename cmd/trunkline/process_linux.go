@@ -47,10 +47,6 @@ func hideSecrets() error {
 	if len(secrets) == 0 {
 		return nil
 	}
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	fd, err := unix.MemfdCreate("environment", 0)
 	if err != nil {
 		return fmt.Errorf("cannot make a file in memory: %w", err)
@@ -65,7 +61,7 @@ func hideSecrets() error {
 	if stdoutClosed() {
 		unix.Close(1) // as it was found
 	}
-	return unix.Exec(program, os.Args, append(rest, secretsFile+"="+strconv.Itoa(fd)))
+	return execAgain(os.Args, append(rest, secretsFile+"="+strconv.Itoa(fd)))
 }
 
 // takeSecrets sets what hideSecrets left behind a descriptor.

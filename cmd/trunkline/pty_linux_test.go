@@ -1,25 +1,136 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
-	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/vt"
 	"golang.org/x/sys/unix"
 
-	"trunkline/cmd/trunkline/internal/benchview/screen"
 	"trunkline/fuzz/kit"
 )
 
+// beyond is how many columns the emulator has right of the edge of a screen: what stands there is
+// too long, and would wrap on a terminal that ends at the edge.
+const beyond = 200
+
+// screen is what a person sees of a terminal. Its methods may be called from any goroutine.
+type screen struct {
+	mu       sync.Mutex
+	emulator *vt.Emulator
+	columns  int
+	sent     bytes.Buffer // what a program wrote
+	frames   int
+	overflow int
+	changed  map[ansi.Mode]bool // modes that are not as a program finds them
+}
+
+// screenState is what a screen knows beside its text.
+type screenState struct {
+	Col        int  // of the cursor
+	Sane       bool // all modes are as a program finds them
+	Attributes int  // how often attributes of text were set
+	Overflow   int  // the most characters beyond the right edge
+	Frames     int  // writes
+}
+
+func newScreen(columns, rows int) *screen {
+	s := &screen{emulator: vt.NewEmulator(columns+beyond, rows), columns: columns, changed: make(map[ansi.Mode]bool)}
+	change := func(on bool) func(ansi.Mode) {
+		return func(m ansi.Mode) {
+			usual := m == ansi.ModeAutoWrap || m == ansi.ModeTextCursorEnable
+			if delete(s.changed, m); on != usual {
+				s.changed[m] = true
+			}
+		}
+	}
+	s.emulator.SetCallbacks(vt.Callbacks{EnableMode: change(true), DisableMode: change(false)})
+	go func() { _, _ = io.Copy(io.Discard, s.emulator) }() // its answers to questions
+	return s
+}
+
+// Write takes what a program sends to the terminal.
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frames++
+	s.sent.Write(b)
+	n, err := s.emulator.Write(b)
+	s.overflow = max(s.overflow, s.outside(func(int, int) {}))
+	return n, err
+}
+
+// outside counts the characters beyond the edge, which with is called for.
+func (s *screen) outside(with func(x, y int)) (n int) {
+	for y := range s.emulator.Height() {
+		for x := s.columns; x < s.emulator.Width(); x++ {
+			if c := s.emulator.CellAt(x, y); c != nil && strings.TrimSpace(c.Content) != "" {
+				n++
+				with(x, y)
+			}
+		}
+	}
+	return n
+}
+
+// Resize changes the size. Rows that are too long are cut.
+func (s *screen) Resize(columns, rows int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.columns = columns
+	s.emulator.Resize(columns+beyond, rows)
+	s.outside(func(x, y int) { s.emulator.SetCell(x, y, nil) })
+}
+
+// Shown is what one sees, without blanks at the ends of lines and without the empty rows at the
+// bottom.
+func (s *screen) Shown() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for line := range strings.SplitSeq(ansi.Strip(s.emulator.Render()), "\n") {
+		b.WriteString(strings.TrimRight(line, " \r") + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// All is what one sees when one scrolls back as far as it goes.
+func (s *screen) All() string {
+	s.mu.Lock()
+	var b strings.Builder
+	for _, line := range s.emulator.Scrollback().Lines() {
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	s.mu.Unlock()
+	return b.String() + s.Shown()
+}
+
+// attribute sets an attribute of text.
+var attribute = regexp.MustCompile(`\x1b\[[0-9;:]*[1-9][0-9;:]*m`)
+
+// State returns the state.
+func (s *screen) State() screenState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return screenState{
+		Col: s.emulator.CursorPosition().X, Sane: len(s.changed) == 0, Attributes: len(attribute.FindAll(s.sent.Bytes(), -1)),
+		Overflow: s.overflow, Frames: s.frames,
+	}
+}
+
 // ptyRun is a program that has a terminal, as a person would run it.
 type ptyRun struct {
-	*screen.Screen
+	*screen
 	t      *testing.T
 	cmd    *exec.Cmd
 	keys   *os.File // what is written here is typed
@@ -31,14 +142,14 @@ type ptyRun struct {
 func onTerminal(t *testing.T, columns, rows int, cmd *exec.Cmd) *ptyRun {
 	t.Helper()
 	keys, tty := kit.Terminal(t)
-	r := &ptyRun{Screen: screen.New(t, columns, rows, utf8.RuneCountInString), t: t, cmd: cmd, keys: keys, ended: make(chan struct{})}
+	r := &ptyRun{screen: newScreen(columns, rows), t: t, cmd: cmd, keys: keys, ended: make(chan struct{})}
 	r.resize(columns, rows)
 	r.before = r.settings()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	// As on any terminal, something stands above.
 	fmt.Fprint(tty, "$ trunkline bench\n")
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	tty.Close()
@@ -50,6 +161,7 @@ func onTerminal(t *testing.T, columns, rows int, cmd *exec.Cmd) *ptyRun {
 		_ = cmd.Process.Kill()
 		<-r.ended
 		keys.Close()
+		r.emulator.Close()
 	})
 	return r
 }

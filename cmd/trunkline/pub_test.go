@@ -16,7 +16,7 @@ func TestPubErrors(t *testing.T) {
 	f(2, "INVALID_ARGUMENT: event_type is reserved\nhint: commbus.Publish takes event_type, payload, source", "", "commbus.gap")
 	f(2, "cannot publish an empty payload", "", "a", "")
 	f(2, "cannot publish an empty payload", "", "a", "-")
-	f(2, "accepts between 1 and 2 arg", "")
+	f(2, "missing argument TYPE", "")
 	srv.Drain()
 	f(5, "hint: is the server running?", "", "a")
 }

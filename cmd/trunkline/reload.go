@@ -47,30 +47,32 @@ func newReloadCmd() *cobra.Command {
 		if err := f.checkTimeout(); err != nil {
 			return err
 		}
-		addr, err := f.adminAddr(cmd)
+		server, err := f.endpoint(cmd)
 		if err != nil {
 			return err
 		}
-		if addr == "" {
+		if server.addr == "" {
 			return cli.Errorf(cli.CodeUsage, "cannot reload without an admin endpoint").WithHint("--admin names it; 'kill -HUP PID' needs none, and the server logs the outcome")
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 		defer cancel()
-		return runReload(ctx, cmd, addr)
+		return runReload(ctx, cmd, server)
 	}
 	return cmd
 }
 
-func runReload(ctx context.Context, cmd *cobra.Command, addr string) error {
+func runReload(ctx context.Context, cmd *cobra.Command, server adminServer) error {
 	var before ops.Reload
-	if err := getJSON(ctx, addr, "/reload", &before); err != nil {
+	if err := server.getJSON(ctx, "/reload", &before); errors.As(err, new(*cli.Error)) {
+		return err
+	} else if err != nil {
 		return cli.Errorf(cli.CodeUnavailable, "%w", err).WithHint("is the server running? --admin names another address")
 	}
 	sent := time.Now()
 	if err := hangUp(&before); err != nil {
 		return err
 	}
-	r, err := awaitReload(ctx, addr, &before, sent)
+	r, err := awaitReload(ctx, server, &before, sent)
 	if err != nil {
 		return err
 	}
@@ -108,12 +110,12 @@ func lives(r *ops.Reload) bool {
 
 // awaitReload returns the outcome of the first reload that began after the signal was sent to the
 // server of before.
-func awaitReload(ctx context.Context, addr string, before *ops.Reload, sent time.Time) (*ops.Reload, error) {
+func awaitReload(ctx context.Context, server adminServer, before *ops.Reload, sent time.Time) (*ops.Reload, error) {
 	tick := time.NewTicker(reloadPoll)
 	defer tick.Stop()
 	for {
 		r := new(ops.Reload)
-		err := getJSON(ctx, addr, "/reload", r)
+		err := server.getJSON(ctx, "/reload", r)
 		if err == nil && r.At != nil && !r.At.Before(sent) {
 			return r, nil
 		}

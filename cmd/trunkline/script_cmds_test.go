@@ -44,7 +44,7 @@ func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 
 // waitFor is how long a script waits for a server before it gives up; it is a bound on failure, not
 // a measurement.
-const waitFor = 30 * time.Second
+const waitFor = 2 * time.Minute
 
 // cmdWaitLine waits until a file has a line that matches, and puts its first group into an
 // environment variable: waitline FILE REGEXP [NAME].

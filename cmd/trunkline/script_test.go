@@ -1,18 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"trunkline/fuzz/kit"
 )
 
 // TestMain makes this test binary the program itself when a script calls "trunkline", or one of the
 // names that clients of the envelope exchange look for.
 func TestMain(m *testing.M) {
 	if os.Getenv("XDG_CONFIG_HOME") == "" {
-		os.Setenv("XDG_CONFIG_HOME", "/no-config") // the contexts of who runs the tests are not theirs
+		dir := cmp.Or(os.Getenv("WORK"), os.TempDir())                // that of a script, which has an environment of its own
+		os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "no-config")) // the contexts of who runs the tests are not theirs
 	}
+	kit.Signals()
 	testscript.Main(m, map[string]func(){
 		"trunkline":     main,
 		"go-envelope":   main,

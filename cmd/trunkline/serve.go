@@ -58,7 +58,7 @@ func runServe(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	stderr := cmd.ErrOrStderr()
+	stderr := &obs.LogSink{Writer: cmd.ErrOrStderr()}
 	log, level, err := obs.NewLogger(stderr, c.Log.Level, c.Log.Format)
 	if err != nil {
 		return cli.AsUsage(err, "")
@@ -70,7 +70,7 @@ func runServe(cmd *cobra.Command, _ []string) error {
 	hangup, quiet := untilHangup(end)
 	defer quiet()
 	o := app.Options{
-		Build: obs.ReadBuild(version, revision), Logger: log, Banner: stderr, RecoverTo: recoverTo,
+		Build: obs.ReadBuild(version, revision), Logger: log, Banner: stderr, LinesDropped: stderr.Dropped, RecoverTo: recoverTo,
 		Hangup: hangup, LogLevel: level, Reload: func() (*config.Config, error) {
 			return config.LoadWithSockets(cmd.Flags(), os.Environ(), addrs)
 		},
@@ -95,10 +95,7 @@ func startAgain(ctx context.Context, log *slog.Logger, why error) error {
 	case <-ctx.Done():
 		return nil
 	}
-	self, err := os.Executable()
-	if err == nil {
-		err = syscall.Exec(self, argsAgain(os.Args), append(os.Environ(), againVariable+"=1"))
-	}
+	err := execAgain(argsAgain(os.Args), append(os.Environ(), againVariable+"=1"))
 	return errors.Join(why, fmt.Errorf("cannot start again: %w", err))
 }
 
@@ -153,7 +150,9 @@ func withHint(err error) error {
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "another program listens there already; --listen, --http-listen and --admin-listen name other addresses, port 0 takes a free one"}
+		return &cli.Error{Code: cli.CodeFailed, Err: err,
+			Hint: "another program listens there already; --listen, --http-listen, --threads-listen, --set threads.lines_addr= " +
+				"and --admin-listen name other addresses, port 0 takes a free one"}
 	case errors.Is(err, os.ErrPermission): // EACCES and EPERM
 		return &cli.Error{Code: cli.CodeNotAllowed, Err: err, Hint: "this user may not open that address, file or directory"}
 	case errors.Is(err, syscall.EROFS):

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // stranger is a user who owns nothing.
@@ -56,7 +58,7 @@ func used(t *testing.T) string {
 		t.Fatal(err)
 	}
 	cmd.Stderr = w
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	w.Close()

@@ -80,27 +80,32 @@ func (f *statusFlags) parts(cmd *cobra.Command) (ask func(context.Context) *syst
 	if err := f.checkTimeout(); err != nil {
 		return nil, err
 	}
-	admin, err := f.adminAddr(cmd)
+	var admin adminServer
+	if f.quiet { // probes have the verdict, and take no token
+		admin.addr, _, err = f.adminFlags.where(cmd)
+	} else {
+		admin, err = f.endpoint(cmd)
+	}
 	if err != nil {
 		return nil, err
 	}
 	var addr string
 	var secure client.Option
 	if skipped := f.addr == "" && (cmd.Flags().Changed("addr") || notInContext(cmd)); !skipped {
-		if addr, secure, err = f.where(cmd); err != nil {
+		if addr, secure, err = f.peerFlags.where(cmd); err != nil {
 			return nil, err
 		}
 	}
 	if f.digest && addr == "" {
 		return nil, cli.Errorf(cli.CodeUsage, "cannot ask for a digest without the kernel endpoint").WithHint("--addr names it")
 	}
-	if addr == "" && admin == "" {
+	if addr == "" && admin.addr == "" {
 		return nil, cli.Errorf(cli.CodeUsage, "cannot ask a server without an address").WithHint("--addr and --admin name its endpoints")
 	}
 	return func(ctx context.Context) *systemState {
 		s := new(systemState)
-		if admin != "" {
-			s.Admin = askAdmin(ctx, admin)
+		if admin.addr != "" {
+			s.Admin = askAdmin(ctx, admin, f.quiet)
 		}
 		switch {
 		case addr == "":
@@ -133,6 +138,8 @@ type adminState struct {
 	Recovery *ops.Recovery `json:"recovery,omitempty"`
 	// Store is missing where the server is older than that question.
 	Store *ops.Store `json:"store,omitempty"`
+
+	err error
 }
 
 // recovering reports whether the server does not accept clients yet.
@@ -157,18 +164,17 @@ type systemState struct {
 	Kernel *kernelState `json:"kernel"`
 }
 
-func askAdmin(ctx context.Context, addr string) *adminState {
-	s := &adminState{Addr: addr, Reasons: []string{}}
+// askAdmin asks for all of the state, or only for what probes show.
+func askAdmin(ctx context.Context, server adminServer, probes bool) *adminState {
+	s := &adminState{Addr: server.addr, Reasons: []string{}}
 	var health ops.Health
 	var ready ops.Ready
-	err := errors.Join(
-		getJSON(ctx, addr, "/healthz", &health),
-		getJSON(ctx, addr, "/readyz", &ready),
-		getJSON(ctx, addr, "/version", &s.Build),
-		s.askStore(ctx, addr),
-	)
-	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
+	s.err = errors.Join(server.getJSON(ctx, "/healthz", &health), server.getJSON(ctx, "/readyz", &ready))
+	if s.err == nil && !probes {
+		s.err = errors.Join(server.getJSON(ctx, "/version", &s.Build), s.askStore(ctx, server))
+	}
+	if s.err != nil {
+		first, _, _ := strings.Cut(s.err.Error(), "\n")
 		s.Error = first
 		return s
 	}
@@ -180,9 +186,9 @@ func askAdmin(ctx context.Context, addr string) *adminState {
 }
 
 // askStore asks for the store, which servers of before could not be asked for.
-func (s *adminState) askStore(ctx context.Context, addr string) error {
+func (s *adminState) askStore(ctx context.Context, server adminServer) error {
 	store := new(ops.Store)
-	err := getJSON(ctx, addr, "/store", store)
+	err := server.getJSON(ctx, "/store", store)
 	switch {
 	case err == nil:
 		s.Store = store
@@ -237,7 +243,10 @@ func (s *kernelState) ask(ctx context.Context, f *statusFlags, secure client.Opt
 
 // verdict returns the first thing that is wrong, as the command's error.
 func (s *systemState) verdict() error {
+	var refused *cli.Error
 	switch {
+	case s.Admin != nil && errors.As(s.Admin.err, &refused):
+		return refused
 	case s.Admin != nil && s.Admin.Error != "":
 		return cli.Errorf(cli.CodeUnavailable, "%s", s.Admin.Error).WithHint("is the server running? --admin names another address, --admin= skips this part")
 	case s.Admin != nil && !s.Admin.Alive:

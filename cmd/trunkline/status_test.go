@@ -41,7 +41,7 @@ func TestStatusOfARecoveringServer(t *testing.T) {
 		"/version": `{"version":"v","revision":"r"}`,
 		"/store":   `{"mode":"always","dir":"d","recovery":{"phase":"log"},"journal":{"appended_index":9},"warnings":[]}`,
 	})
-	s := &systemState{Admin: askAdmin(t.Context(), addr)}
+	s := &systemState{Admin: askAdmin(t.Context(), adminServer{addr: addr}, false)}
 	err := s.verdict()
 	if err == nil || cli.Exit(err) != cli.CodeUnavailable || !strings.Contains(err.Error(), "recovering (log, 12.5 %, 3.2 s to go)") {
 		t.Errorf("verdict: %v", err)
@@ -60,15 +60,17 @@ func TestStatusOfARecoveringServer(t *testing.T) {
 // TestStatusOfAnOlderServer: one that has no /store is asked for the rest.
 func TestStatusOfAnOlderServer(t *testing.T) {
 	bodies := map[string]string{"/healthz": `{"alive":true}`, "/readyz": `{"ready":true,"reasons":[]}`, "/version": `{"version":"v"}`}
-	s := askAdmin(t.Context(), adminOf(t, bodies))
+	s := askAdmin(t.Context(), adminServer{addr: adminOf(t, bodies)}, false)
 	if s.Error != "" || !s.Ready || s.Store != nil {
 		t.Errorf("%+v", s)
 	}
 	bodies["/store"] = `nonsense`
-	if s := askAdmin(t.Context(), adminOf(t, bodies)); !strings.Contains(s.Error, "cannot understand the answer of") {
+	if s := askAdmin(t.Context(), adminServer{addr: adminOf(t, bodies)}, false); !strings.Contains(s.Error,
+		"cannot understand the answer of") {
 		t.Errorf("%+v", s)
 	}
-	if s := askAdmin(context.Background(), "127.0.0.1:1"); !strings.Contains(s.Error, "cannot reach admin endpoint") {
+	if s := askAdmin(context.Background(), adminServer{addr: "127.0.0.1:1"}, false); !strings.Contains(s.Error,
+		"cannot reach admin endpoint") {
 		t.Errorf("%+v", s)
 	}
 }

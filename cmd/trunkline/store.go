@@ -85,7 +85,7 @@ func (f *storeFlags) bar(cmd *cobra.Command, mixed bool) *cli.Progress {
 	switch talk := cmd.ErrOrStderr(); {
 	case f.quiet:
 		return nil
-	case !isTerminal(talk):
+	case !cli.IsTerminal(talk):
 		return cli.NewProgressLines(talk, time.Now)
 	case mixed:
 		return nil

@@ -23,6 +23,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/kernel"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ipc/client"
 )
@@ -56,7 +57,7 @@ func startStoreServer(t *testing.T, dir, mode string, round int) *storeServer {
 		"--set", "store.snapshot_bytes=65536", "--log-format=text")
 	talk, err := s.cmd.StderrPipe()
 	if err == nil {
-		err = s.cmd.Start()
+		err = kit.Start(s.cmd)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +190,7 @@ func TestBackupUnderLoad(t *testing.T) {
 					cmd := program("store", "backup", "--store-dir", dir, dest)
 					var talk bytes.Buffer
 					cmd.Stdout, cmd.Stderr = &talk, &talk
-					if err := cmd.Start(); err != nil {
+					if err := kit.Start(cmd); err != nil {
 						t.Fatal(err)
 					}
 					if end == "backup" || end == "server" {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -62,18 +60,13 @@ func runStoreExport(cmd *cobra.Command, f *exportFlags) error {
 	}
 	ctx, stop := cli.UntilSignal(cmd.Context())
 	defer stop()
-	signal.Ignore(syscall.SIGPIPE) // so that a reader that went away is an error of a write, after which things are closed
-	defer signal.Reset(syscall.SIGPIPE)
-	bar := f.bar(cmd, isTerminal(w))
-	done, err := journaltool.Export(ctx, f.dir, f.in, w, bar)
+	bar := f.bar(cmd, cli.IsTerminal(w))
+	done, err := journaltool.Export(ctx, f.dir, f.in, cli.Escaping{W: w}, bar)
 	bar.Clear()
 	if err == nil && f.file != "" {
 		_, err = out.Write(nil) // an empty export is an empty file
 	}
 	err = errors.Join(err, out.Close())
-	if errors.Is(err, syscall.EPIPE) {
-		return &cli.Error{Code: cli.CodeFailed} // the reader has seen enough, like head, and no text reaches it
-	}
 	if err != nil {
 		return storeError(err, hint)
 	}

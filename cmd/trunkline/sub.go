@@ -166,7 +166,7 @@ func (s *subscriber) what() string {
 }
 
 func (s *subscriber) note(format string, args ...any) {
-	fmt.Fprintf(s.cmd.ErrOrStderr(), "trunkline: "+format+"\n", args...)
+	fmt.Fprintln(s.cmd.ErrOrStderr(), "trunkline: "+cli.Visible(fmt.Sprintf(format, args...)))
 }
 
 // open connects and subscribes. On an error there is no connection.

@@ -137,7 +137,7 @@ func TestSubTellsWhenTheServerEnds(t *testing.T) {
 
 func TestSubErrors(t *testing.T) {
 	srv := ipctest.Start(t)
-	runClient(t, "", "sub", "--addr", srv.Addr).want(t, 2, "", "requires at least 1 arg")
+	runClient(t, "", "sub", "--addr", srv.Addr).want(t, 2, "", "missing argument TYPE...")
 	runClient(t, "", "sub", "", "--addr", srv.Addr).want(t, 2, "", "INVALID_ARGUMENT: event_types[0] must be a non-empty string\nhint: commbus.Subscribe takes")
 	runClient(t, "", "sub", "a", "--count", "-1", "--addr", srv.Addr).want(t, 2, "", "it must not be negative")
 	srv.Drain()

@@ -18,7 +18,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -95,7 +94,7 @@ func (s *supervisor) start(args ...string) *child {
 	c := &child{t: s.t, Cmd: exec.Command("/bin/sh", shell...)}
 	c.Dir, c.ExtraFiles, c.Stderr = s.t.TempDir(), s.files, &c.log
 	c.Env = append(append(os.Environ(), "LISTEN_FDS="+strconv.Itoa(len(s.files)), "LISTEN_FDNAMES="+strings.Join(s.names, ":"), "NOTIFY_SOCKET="+s.path), s.environ...)
-	if err := c.Start(); err != nil {
+	if err := kit.Start(c.Cmd); err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
@@ -459,11 +458,8 @@ func TestASettingsFileAtWork(t *testing.T) {
 
 // TestAServerThatEndsIsNotWaitedFor: a process that the signal ends has no outcome.
 func TestAServerThatEndsIsNotWaitedFor(t *testing.T) {
-	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, syscall.SIGHUP) // a process begun while it is caught does not ignore it, as under nohup
-	defer signal.Stop(caught)
 	p := exec.Command("sleep", "600")
-	if err := p.Start(); err != nil {
+	if err := kit.Start(p); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Process.Kill() })
@@ -572,9 +568,10 @@ func TestAServerEndsWithItsTerminal(t *testing.T) {
 	keys, tty := kit.Terminal(t)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
+	defer time.AfterFunc(2*waitFor, func() { _ = cmd.Process.Kill() }).Stop()
 	tty.Close()
 	shown := ""
 	read := func(text string) {
@@ -582,7 +579,8 @@ func TestAServerEndsWithItsTerminal(t *testing.T) {
 		for b := make([]byte, 4096); !strings.Contains(shown, text); {
 			n, err := keys.Read(b)
 			if err != nil {
-				t.Fatalf("%v behind %s", err, shown)
+				_ = cmd.Process.Kill()
+				t.Fatalf("%v, %v after %s", err, cmd.Wait(), shown)
 			}
 			shown += string(b[:n])
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/engine/smallfile"
 	"trunkline/handlers/threads/token"
 )
 
@@ -95,7 +96,7 @@ func newTokenSignCmd() *cobra.Command {
 		if ttl < time.Second {
 			return cli.Errorf(cli.CodeUsage, "cannot sign a token for %v: at least 1s", ttl)
 		}
-		private, err := os.ReadFile(keyFile)
+		private, err := smallfile.Read(keyFile)
 		if err != nil {
 			return err
 		}
@@ -154,7 +155,7 @@ func newTokenCheckCmd() *cobra.Command {
 		c, err := v.Verify(string(bytes.TrimSpace(text)))
 		var refusal *token.Refusal
 		switch {
-		case errors.As(err, &refusal) && refusal.Retryable:
+		case errors.As(err, &refusal) && refusal.Unavailable:
 			return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "the key set could not be read"}
 		case errors.Is(err, token.ErrOutOfScope):
 			return &cli.Error{Code: cli.CodeNotAllowed, Err: err, Hint: "--workspace names the only one that is served"}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/toolset"
 	"trunkline/codec/jsonx"
 	"trunkline/engine/reactor"
@@ -69,12 +70,12 @@ func fastTools(args []string, stdin io.Reader, stdout, stderr io.Writer) (code i
 			if wantsHelp(args[1:]) {
 				return 0, false
 			}
-			return usage(stderr), true
+			return usage(stderr, "want one argument, <aid>"), true
 		}
-		return toolExec(args[1], stdin, stdout), true
+		return toolExec(args[1], stdin, stdout, stderr), true
 	case mode == modeList, mode == modeRun, mode == modeServe:
 		if len(args) < 2 {
-			return usage(stderr), true
+			return usage(stderr, "missing argument <plugin>"), true
 		}
 	case len(args) < 2 || !strings.HasPrefix(mode, "--") || isRootFlag(mode):
 		return 0, false
@@ -93,21 +94,30 @@ func isRootFlag(arg string) bool {
 	return name == "" || root.Flags().Lookup(name) != nil || root.PersistentFlags().Lookup(name) != nil
 }
 
-func usage(stderr io.Writer) int {
-	_, _ = io.WriteString(stderr, toolUsage)
+func usage(stderr io.Writer, wrong string) int {
+	fmt.Fprintf(stderr, "trunkline: %s\n%s", wrong, toolUsage)
 	return toolhost.ExitUsage
 }
 
 // fault writes a protocol error to stdout.
-func fault(stdout io.Writer, text string, code int) int {
+func fault(stdout, stderr io.Writer, text string, code int) int {
 	line := append(jsonx.AppendString([]byte(`{"ok":false,"error":`), text), "}\n"...)
-	return answer(stdout, line, code)
+	return answer(stdout, stderr, line, code)
 }
 
-// answer writes the one line of a reply. A reader that is gone has lost it; the exit code shows
-// that.
-func answer(stdout io.Writer, line []byte, code int) int {
-	if _, err := stdout.Write(line); err != nil && code == toolhost.ExitOK {
+// answer writes the one line of a reply. That it is lost shows in the exit code, and on stderr
+// unless its reader has gone.
+func answer(stdout, stderr io.Writer, line []byte, code int) int {
+	_, err := stdout.Write(line)
+	return lost(stderr, err, code)
+}
+
+// lost returns the exit code of a mode that had code, and err from its stdout.
+func lost(stderr io.Writer, err error, code int) int {
+	if err != nil && !cli.ReaderGone(err) {
+		fmt.Fprintf(stderr, "trunkline: cannot write the reply: %v\n", err)
+	}
+	if err != nil && code == toolhost.ExitOK {
 		return 1
 	}
 	return code
@@ -126,27 +136,27 @@ func toolMode(mode, plugin string, rest []string, stdin io.Reader, stdout, stder
 	serve.apply(&o)
 	set, err := toolset.Open(o)
 	if err != nil {
-		return fault(stdout, err.Error(), toolhost.ExitPlugin)
+		return fault(stdout, stderr, err.Error(), toolhost.ExitPlugin)
 	}
 	defer set.Close()
 	switch mode {
 	case modeList:
-		return answer(stdout, (&toolhost.Single{Registry: set.Registry, Unusable: set.Unusable()}).List(), toolhost.ExitOK)
+		return answer(stdout, stderr, (&toolhost.Single{Registry: set.Registry, Unusable: set.Unusable()}).List(), toolhost.ExitOK)
 	case modeRun:
 		if len(rest) == 0 || rest[0] == "" {
-			return fault(stdout, "missing aid", toolhost.ExitUsage)
+			return fault(stdout, stderr, "missing aid", toolhost.ExitUsage)
 		}
 		single := toolhost.Single{Registry: set.Registry, Timeout: toolset.ToolTimeout()}
 		line, code := single.Run(rest[0], stdin)
-		return answer(stdout, line, code)
+		return answer(stdout, stderr, line, code)
 	case modeServe:
 		return serveTools(set, serve, stdin, stdout, stderr)
 	}
-	return fault(stdout, "unknown mode: "+mode, toolhost.ExitUsage)
+	return fault(stdout, stderr, "unknown mode: "+mode, toolhost.ExitUsage)
 }
 
 // toolExec is the mode tool_exec: all built-in tools, and those of the root's own toolpack.
-func toolExec(aid string, stdin io.Reader, stdout io.Writer) int {
+func toolExec(aid string, stdin io.Reader, stdout, stderr io.Writer) int {
 	o := toolset.Options{Builtins: true, BreakerThreshold: -1, BreakerCooldown: -1}
 	root := os.Getenv("MACHINA_ROOT")
 	if root == "" {
@@ -157,12 +167,12 @@ func toolExec(aid string, stdin io.Reader, stdout io.Writer) int {
 	}
 	set, err := toolset.Open(o)
 	if err != nil {
-		return fault(stdout, err.Error(), toolhost.ExitPlugin)
+		return fault(stdout, stderr, err.Error(), toolhost.ExitPlugin)
 	}
 	defer set.Close()
 	single := toolhost.Single{Registry: set.Registry, Timeout: toolset.ToolTimeout(), Exec: true}
 	line, code := single.Run(aid, stdin)
-	return answer(stdout, line, code)
+	return answer(stdout, stderr, line, code)
 }
 
 // newToolExecCmd makes the verb that help and completion show; fastTools answers it.
@@ -231,7 +241,7 @@ func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	c, err := set.ServerConfig(log, time.Duration(f.ttl)*time.Millisecond, time.Duration(f.timeout)*time.Millisecond)
 	if err != nil {
-		return fault(stdout, err.Error(), toolhost.ExitPlugin)
+		return fault(stdout, stderr, err.Error(), toolhost.ExitPlugin)
 	}
 	set.Warn(log)
 	c.Files = stream.NewFiles()
@@ -247,10 +257,7 @@ func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr
 	rest, cancel := context.WithTimeout(context.Background(), drainTools)
 	defer cancel()
 	srv.Drain(rest)
-	if out.failed() {
-		return 1
-	}
-	return toolhost.ExitOK
+	return lost(stderr, out.first(), toolhost.ExitOK)
 }
 
 // pipes is stdin and stdout as one transport.
@@ -296,13 +303,13 @@ func serveToolSockets(ctx context.Context, srv *toolhost.Server, files *stream.F
 		}
 	}
 	for _, addr := range f.listen {
-		ln, err := listenTools(addr)
+		opened, err := listenTools(addr)
 		if err != nil {
 			closeAll()
 			fmt.Fprintf(stderr, "trunkline: cannot listen: %v\n", err)
 			return toolhost.ExitUsage
 		}
-		lns = append(lns, ln)
+		lns = append(lns, opened...)
 	}
 	loops, err := reactor.New(reactor.Config{Config: stream.Config{MaxConnections: toolhost.DefaultConnections, Files: files, Limits: srv.SocketLimits(), Open: srv.OpenSocket,
 		Refuse: toolhost.AppendRefusal, Logger: log}})
@@ -311,8 +318,8 @@ func serveToolSockets(ctx context.Context, srv *toolhost.Server, files *stream.F
 		fmt.Fprintf(stderr, "trunkline: %v\n", err)
 		return 1
 	}
-	for i, ln := range lns {
-		fmt.Fprintf(stderr, "toolhost listening on %s\n", shownAddr(f.listen[i], ln))
+	for _, ln := range lns {
+		fmt.Fprintf(stderr, "toolhost listening on %s://%s\n", ln.Addr().Network(), ln.Addr())
 		go func() { _ = loops.Serve(ln) }()
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -337,9 +344,10 @@ func serveToolSockets(ctx context.Context, srv *toolhost.Server, files *stream.F
 }
 
 // listenTools opens an address. Beyond this machine every client needs a token (toolhost §2.3).
-func listenTools(addr string) (net.Listener, error) {
+func listenTools(addr string) ([]net.Listener, error) {
 	if strings.HasPrefix(addr, "unix://") {
-		return reactor.Listen(addr)
+		ln, err := reactor.Listen(addr)
+		return []net.Listener{ln}, err
 	}
 	hostPort, ok := strings.CutPrefix(addr, "tcp://")
 	if !ok {
@@ -353,12 +361,5 @@ func listenTools(addr string) (net.Listener, error) {
 	if local := strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback(); !local && os.Getenv("MACHINA_API_TOKEN") == "" {
 		return nil, fmt.Errorf("%s can be reached from other machines, and MACHINA_API_TOKEN is not set", addr)
 	}
-	return reactor.Listen(hostPort)
-}
-
-func shownAddr(given string, ln net.Listener) string {
-	if strings.HasPrefix(given, "unix://") {
-		return given
-	}
-	return "tcp://" + ln.Addr().String()
+	return reactor.ListenLocal(hostPort)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
 )
 
@@ -24,6 +26,7 @@ type onceServer struct {
 	t            *testing.T
 	dir, program string
 	mode         string
+	plugins      string // builtin if empty
 	cmd          *exec.Cmd
 }
 
@@ -31,11 +34,11 @@ func (s *onceServer) start() {
 	s.t.Helper()
 	s.cmd = exec.Command(s.program, "serve", "--listen", "127.0.0.1:0", "--admin-listen=", "--http-listen=", "--log-level", "error",
 		"--set", "store.mode="+s.mode, "--set", "store.dir="+filepath.Join(s.dir, "data"), "--set", "store.snapshot_bytes=8192",
-		"--set", "toolhost.root="+s.dir, "--toolhost-listen", "unix://"+s.socket())
+		"--set", "toolhost.root="+s.dir, "--set", "toolhost.plugins="+cmp.Or(s.plugins, "builtin"), "--toolhost-listen", "unix://"+s.socket())
 	s.cmd.Args[0] = "trunkline" // see TestMain
 	var talk bytes.Buffer
 	s.cmd.Stdout, s.cmd.Stderr = &talk, &talk
-	if err := s.cmd.Start(); err != nil {
+	if err := kit.Start(s.cmd); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -176,4 +179,68 @@ func (o *replies) check(t *testing.T, runs map[string]int, answers, keys int) {
 		t.Errorf("only %d answers for %d keys: this proves little", answered, len(o.replies))
 	}
 	t.Logf("%d keys, %d answers, %d outcomes unknown", len(o.replies), answered, unknown)
+}
+
+// TestAChangedManifestDoesNotRepeatACall: what counts for a call that a kill cut off is what its
+// tool was when it began. A manifest that calls the tool harmless afterwards does not run it again,
+// and one that no longer does keeps the answer of what may be run again.
+func TestAChangedManifestDoesNotRepeatACall(t *testing.T) {
+	f := func(before, after, want string, runs int) {
+		t.Helper()
+		dir := t.TempDir()
+		s := &onceServer{t: t, dir: dir, program: os.Args[0], mode: "always", plugins: filepath.Join(dir, "pack.json")}
+		trace := filepath.Join(dir, "trace")
+		traces := func() int {
+			text, err := os.ReadFile(trace)
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			return bytes.Count(text, []byte("\n"))
+		}
+		manifest := func(effects string) {
+			// Only the first run waits to be killed.
+			const script = `cat > /dev/null; echo run >> "$TRACE"; [ "$(wc -l < "$TRACE")" -gt 1 ] || exec sleep 60; echo "{\"status\":\"OK\",\"output_json\":\"{}\"}"`
+			text := fmt.Sprintf(`{"toolpack_id":"toolpack.cut","toolpack_version":"1.0.0","trust_tier":"tier2_untrusted","tools":[
+				{"aid":"AID.CUT.OFF.v1","name":"cut_off","deterministic":%t,"tags":["tag.cut"],"side_effects":[%q],
+				 "estimate_model":{"mode":"ConservativeBound"},"inputs_schema":{"type":"object"},"outputs_schema":{"type":"object"},
+				 "exec":{"kind":"process","command":["sh","-c",%q],"env":{"TRACE":%q},"timeout_ms":60000}}]}`, effects == "none", effects, script, trace)
+			if err := os.WriteFile(s.plugins, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		call := func() *bufio.Reader {
+			for deadline := time.Now().Add(waitFor); ; time.Sleep(10 * time.Millisecond) {
+				conn, err := net.Dial("unix", s.socket())
+				if err == nil {
+					t.Cleanup(func() { conn.Close() })
+					_, err = fmt.Fprintln(conn, `{"aid":"AID.CUT.OFF.v1","inputs":{},"idempotency_key":"k"}`)
+				}
+				if err == nil {
+					return bufio.NewReader(conn)
+				}
+				if time.Now().After(deadline) {
+					t.Fatal(err)
+				}
+			}
+		}
+		manifest(before)
+		s.start()
+		call()
+		for deadline := time.Now().Add(waitFor); traces() == 0; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				s.kill()
+				t.Fatal("the tool does not run")
+			}
+		}
+		s.kill()
+		manifest(after)
+		s.start()
+		defer s.kill()
+		if reply, err := call().ReadString('\n'); err != nil || !strings.Contains(reply, want) || traces() != runs {
+			t.Errorf("%s, then %s: %v, %d runs, %s", before, after, err, traces(), reply)
+		}
+	}
+	f("process_exec", "none", "outcome unknown", 1)
+	f("none", "process_exec", `"status":"OK"`, 2)
+	f("none", "none", `"status":"OK"`, 2)
 }

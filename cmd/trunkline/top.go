@@ -64,7 +64,7 @@ func runTop(cmd *cobra.Command, f *topFlags) error {
 	ctx, stop := cli.UntilSignal(cmd.Context())
 	defer stop()
 	in, out := cmd.InOrStdin(), cmd.OutOrStdout()
-	if cli.JSON(cmd) || !isTerminal(in) || !isTerminal(out) || os.Getenv("TERM") == "dumb" {
+	if cli.JSON(cmd) || !cli.IsTerminal(in) || !cli.IsTerminal(out) || os.Getenv("TERM") == "dumb" {
 		return endedBySignal(ctx, f.lines(ctx, cmd, order))
 	}
 	return topview.Run(ctx, topview.Options{

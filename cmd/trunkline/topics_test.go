@@ -50,7 +50,7 @@ func (r *topicRun) start(script string) (out *kit.Text, wait func() error, stop 
 	cmd.WaitDelay = 5 * time.Second
 	out = new(kit.Text)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.dir, r.env, out, out
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		r.t.Fatal(err)
 	}
 	wait = sync.OnceValue(cmd.Wait)

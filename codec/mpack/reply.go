@@ -19,7 +19,7 @@ func AppendStreamEnd(dst, id []byte) []byte {
 
 // Extras are the further members of an error (kernel-ipc §3.5). The zero value has none.
 type Extras struct {
-	// Retryable is set on saturation only.
+	// Retryable is set on saturation, and where a partition has no owner.
 	Retryable bool
 	// QueueCapacity is kernel_queue_capacity, sent when positive.
 	QueueCapacity int

@@ -8,6 +8,9 @@ import "encoding/binary"
 type Request struct {
 	// ID, Service and Method are the strings of those names; the last one of a repeated key counts.
 	ID, Service, Method []byte
+	// IDIsOther, ServiceIsOther and MethodIsOther are true when something else than a string or nil
+	// stood there.
+	IDIsOther, ServiceIsOther, MethodIsOther bool
 	// Body is the encoded map of the method's fields.
 	Body []byte
 	// BodyIsOther is true when a body stood there that is neither nil nor a map.
@@ -133,13 +136,14 @@ func (sc *Scanner) ParseRequest(payload []byte, r *Request) Problem {
 // member takes the value of one top-level key.
 func (sc *Scanner) member(b []byte, i int, key []byte, r *Request) (next int, p Problem) {
 	var dst *[]byte
+	var other *bool
 	switch string(key) {
 	case "id":
-		dst = &r.ID
+		dst, other = &r.ID, &r.IDIsOther
 	case "service":
-		dst = &r.Service
+		dst, other = &r.Service, &r.ServiceIsOther
 	case "method":
-		dst = &r.Method
+		dst, other = &r.Method, &r.MethodIsOther
 	case "body":
 		return sc.body(b, i, r)
 	default:
@@ -148,13 +152,13 @@ func (sc *Scanner) member(b []byte, i int, key []byte, r *Request) (next int, p 
 	if i < len(b) && leads[b[i]].class == str {
 		s, next, p := consumeStr(b, i)
 		if p == NoProblem {
-			*dst = s
+			*dst, *other = s, false
 		}
 		return next, p
 	}
 	next, p = sc.skip(b, i, 1)
 	if p == NoProblem {
-		*dst = nil
+		*dst, *other = nil, notNil(b[i:next])
 	}
 	return next, p
 }
@@ -165,17 +169,22 @@ func (sc *Scanner) body(b []byte, i int, r *Request) (next int, p Problem) {
 		return next, p
 	}
 	r.Body, r.BodyIsOther = nil, false
-	switch leads[b[i]].class {
-	case mapping:
+	if leads[b[i]].class == mapping {
 		r.Body = b[i:next:next]
-	case scalar:
-		var v Value
-		v.scalar(b[i], b[i+1:next])
-		r.BodyIsOther = v.Kind != Nil // floats that are no numbers read as nil, too
-	default:
-		r.BodyIsOther = true
+	} else {
+		r.BodyIsOther = notNil(b[i:next])
 	}
 	return next, NoProblem
+}
+
+// notNil reports whether a value is not nil, as which floats that are no numbers read, too.
+func notNil(b []byte) bool {
+	if leads[b[0]].class != scalar {
+		return true
+	}
+	var v Value
+	v.scalar(b[0], b[1:])
+	return v.Kind != Nil
 }
 
 func atEnd(b []byte, i int, p Problem) Problem {

@@ -60,7 +60,7 @@ func TestPatternsDoNotAllocate(t *testing.T) {
 	b := newBus(t, Config{})
 	streams := make([]*Stream, 8)
 	for i := range streams {
-		streams[i], _ = b.SubscribePatterns(&port{}, []string{"process.created"}, []string{"process.*", ">", "a.*.c"}, 20)
+		streams[i], _ = b.subscribePatterns(&port{}, []string{"process.created"}, []string{"process.*", ">", "a.*.c"}, 20)
 	}
 	wantNoAllocs(t, "Publish and Pop", func() {
 		for _, typ := range [...]string{"process.created", "process.state_changed", "other"} {
@@ -78,7 +78,7 @@ func TestPatternsDoNotAllocate(t *testing.T) {
 		}
 	})
 	none := newBus(t, Config{})
-	_, _ = none.SubscribePatterns(&port{}, nil, []string{"process.*", "*.x"}, 20)
+	_, _ = none.subscribePatterns(&port{}, nil, []string{"process.*", "*.x"}, 20)
 	typ := []byte("job.done")
 	wantNoAllocs(t, "no pattern matches", func() {
 		if none.WantsBytes(typ) || none.Wants("process.a.b") {

@@ -32,6 +32,8 @@ type Config struct {
 	NameBytes int64
 	// Patterns bounds the patterns of all streams together (max_event_patterns).
 	Patterns int
+	// PortPatterns bounds those of one Port (max_event_patterns_per_connection).
+	PortPatterns int
 	// MaxBody bounds len(body) + the stream's overhead, in bytes. It follows from max_frame_bytes.
 	MaxBody int
 	// QueryCapacity bounds all pending queries: 1 + kernel_queue_capacity, already summed
@@ -63,6 +65,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Patterns <= 0 {
 		c.Patterns = DefaultPatterns
+	}
+	if c.PortPatterns <= 0 {
+		c.PortPatterns = DefaultPortPatterns
 	}
 	if c.MaxBody <= 0 {
 		c.MaxBody = defaultMaxBody
@@ -103,13 +108,14 @@ type Bus struct {
 	// registering makes "check every type, then take every type" of Handle one step.
 	registering sync.Mutex
 
-	patterns   atomic.Pointer[patternSet]
-	patterning sync.Mutex // makes changes of patterns one after the other
+	patterns     atomic.Pointer[patternSet]
+	patterning   sync.Mutex // makes changes of patterns one after the other
+	portPatterns map[Port]int
 }
 
 // New returns an empty bus. It starts no goroutine; the first query starts its only timer.
 func New(cfg Config) *Bus {
-	b := &Bus{cfg: cfg.withDefaults()}
+	b := &Bus{cfg: cfg.withDefaults(), portPatterns: make(map[Port]int)}
 	b.registry.init()
 	b.queries.init(b.cfg.QueryCapacity, b.cfg.OwnsQuery)
 	return b
@@ -125,21 +131,39 @@ func (b *Bus) Close() {
 // that start after it has returned reach the stream. overhead is the number of bytes that p's frame
 // adds around a body. types is not kept, and may repeat. It returns nil without room for the names.
 func (b *Bus) Subscribe(p Port, types []string, overhead int) *Stream {
-	s, _ := b.SubscribePatterns(p, types, nil, overhead)
+	s, _ := b.subscribePatterns(p, types, nil, overhead)
 	return s
 }
 
-// SubscribePatterns is Subscribe for types, and for all types that match one of patterns, which are
+// subscribePatterns is Subscribe for types, and for all types that match one of patterns, which are
 // valid (ValidPattern). An event reaches the stream once, however many of them match. The stream is
-// nil without room: with ErrPatterns for the patterns, with another error for the names.
-func (b *Bus) SubscribePatterns(p Port, types, patterns []string, overhead int) (*Stream, error) {
-	s := b.newStream(Subscription, p, types, patterns, overhead)
+// nil without room: with ErrPatterns or ErrPortPatterns for the patterns, with another error for
+// the names.
+func (b *Bus) subscribePatterns(p Port, types, patterns []string, overhead int) (*Stream, error) {
+	return b.Resubscribe(nil, p, types, patterns, overhead)
+}
+
+// Resubscribe is subscribePatterns for a stream that takes the place of old, which the caller
+// detaches afterwards and no other goroutine does: what old counts of the bounds is free already. A
+// nil old counts nothing.
+func (b *Bus) Resubscribe(old *Stream, p Port, types, patterns []string, overhead int) (*Stream, error) {
+	var named int64
+	var patterned int
+	if old != nil {
+		named = old.named
+		if old.interest != nil {
+			patterned = len(old.interest.patterns)
+		}
+	}
+	s := b.newStream(Subscription, p, types, patterns, overhead, named)
 	if s == nil {
 		return nil, errNames
 	}
-	if s.interest != nil && !b.addInterest(s.interest) {
-		b.counters.named.Add(-s.named)
-		return nil, ErrPatterns
+	if s.interest != nil {
+		if err := b.addInterest(s.interest, patterned); err != nil {
+			b.counters.named.Add(-s.named)
+			return nil, err
+		}
 	}
 	for _, t := range s.types {
 		b.registry.addSubscription(t, s)
@@ -163,7 +187,7 @@ func (b *Bus) Handle(kind Kind, p Port, types []string, overhead int) (s *Stream
 			return nil, t
 		}
 	}
-	if s = b.newStream(kind, p, types, nil, overhead); s == nil {
+	if s = b.newStream(kind, p, types, nil, overhead, 0); s == nil {
 		return nil, ""
 	}
 	for _, t := range s.types {
@@ -176,15 +200,15 @@ func (b *Bus) Handle(kind Kind, p Port, types []string, overhead int) (s *Stream
 // nameCost is the memory of a listed type beside its bytes: its entries in stream and registry.
 const nameCost = 128
 
-// newStream returns nil if there is no room for the names.
-func (b *Bus) newStream(kind Kind, p Port, types, patterns []string, overhead int) *Stream {
+// newStream returns nil if there is no room for the names, beside freed of those that are counted.
+func (b *Bus) newStream(kind Kind, p Port, types, patterns []string, overhead int, freed int64) *Stream {
 	s := &Stream{bus: b, kind: kind, port: p, types: ownNames(types), overhead: overhead}
 	if len(patterns) > 0 {
-		s.interest = &interest{stream: s, types: s.types, patterns: ownNames(patterns)}
+		s.interest = &interest{stream: s, port: p, types: s.types, patterns: ownNames(patterns)}
 		s.named = costOf(s.interest.patterns)
 	}
 	s.named += costOf(s.types)
-	if b.counters.named.Add(s.named) > b.cfg.NameBytes {
+	if b.counters.named.Add(s.named)-freed > b.cfg.NameBytes {
 		b.counters.named.Add(-s.named)
 		return nil
 	}

@@ -34,8 +34,8 @@
 // A subscription may have patterns beside exact types. They are compared token by token, tokens
 // standing between dots: "*" is any one token, ">" the rest, which is at least one. The patterns of
 // all streams are one immutable set behind a pointer. Where nothing has a pattern, Publish reads
-// that pointer and no more; else it looks at the patterns that begin with the first token of the
-// type, and at those that begin with a wildcard.
+// that pointer and no more; else it takes one step for each token of the type, and compares it with
+// 256 patterns at once.
 //
 // # Locks
 //

@@ -211,7 +211,7 @@ func (m *model) open(t *rapid.T) {
 		len(s.patterns) > 0 && m.want.Patterns+distinct(s.patterns) > int64(m.cfg.Patterns)
 	var taken string
 	if len(s.patterns) > 0 {
-		s.real, _ = m.bus.SubscribePatterns(s.port, s.types, s.patterns, s.overhead)
+		s.real, _ = m.bus.subscribePatterns(s.port, s.types, s.patterns, s.overhead)
 	} else {
 		s.real, taken = m.bus.Handle(s.kind, s.port, s.types, s.overhead)
 	}

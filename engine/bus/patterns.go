@@ -7,14 +7,20 @@ import (
 	"strings"
 )
 
-// DefaultPatterns is the default of Config.Patterns. Each Publish may have to look at all of them.
-const DefaultPatterns = 1024
+// Defaults of Config.Patterns and Config.PortPatterns.
+const (
+	DefaultPatterns     = 4096
+	DefaultPortPatterns = 1024
+)
 
-// MaxPatternTokens bounds the tokens of a pattern, and so the time that a comparison takes.
+// MaxPatternTokens bounds the tokens of a pattern, and so the steps of an event through a block.
 const MaxPatternTokens = 32
 
-// ErrPatterns is the error of SubscribePatterns beyond Config.Patterns.
-var ErrPatterns = errors.New("no room for the patterns of the stream")
+// Errors of Resubscribe: beyond Config.Patterns, and beyond Config.PortPatterns.
+var (
+	ErrPatterns     = errors.New("no room for the patterns of the stream")
+	ErrPortPatterns = errors.New("no room for the patterns of the connection")
+)
 
 var errNames = errors.New("no room for the names of the stream")
 
@@ -41,82 +47,120 @@ func ValidPattern(pattern string) bool {
 	return false
 }
 
-// matches reports whether an event type matches a valid pattern, token by token. It does not
-// allocate.
-func matches(pattern string, typ []byte) bool {
-	for {
-		want, patternRest, more := strings.Cut(pattern, ".")
-		if want == anyRest {
-			return true
-		}
-		have, typRest, longer := bytes.Cut(typ, []byte("."))
-		if want != anyToken && want != string(have) || more != longer {
-			return false
-		}
-		if !more {
-			return true
-		}
-		pattern, typ = patternRest, typRest
-	}
-}
-
 // interest is what a subscription with patterns asks for. It never changes.
 type interest struct {
 	stream   *Stream
+	port     Port
 	types    []string // sorted, without repeats
 	patterns []string // sorted, without repeats
 }
 
-// pattern is one pattern of a subscription.
-type pattern struct {
-	in *interest
-	at int // its place in in.patterns
+// lists reports whether typ is one of the listed types. It does not allocate.
+func (in *interest) lists(typ []byte) bool {
+	for _, listed := range in.types {
+		if listed == string(typ) {
+			return true
+		}
+	}
+	return false
 }
 
-func (p *pattern) matches(typ []byte) bool { return matches(p.in.patterns[p.at], typ) }
+// blockPatterns is how many patterns an event is compared with at once.
+const blockPatterns = 256
 
-// delivers reports whether the subscription gets the event by this pattern, which matches. It gets
-// an event once: by its type if it lists that, else by the first pattern that matches.
-func (p *pattern) delivers(typ []byte) bool {
-	for _, listed := range p.in.types {
-		if listed == string(typ) {
-			return false
+// lanes has a bit for each pattern of a block.
+type lanes [blockPatterns / 64]uint64
+
+func (l *lanes) set(i int) { l[i/64] |= 1 << (i % 64) }
+
+// patternBlock is an index of up to blockPatterns patterns by the place and text of their tokens.
+// It never changes. An event takes one step for each of its tokens, MaxPatternTokens at most: no
+// choice of patterns costs more.
+type patternBlock struct {
+	owners  []*interest // by lane; the patterns of an interest follow each other
+	texts   []string    // by lane
+	tokens  [MaxPatternTokens]map[string]*lanes
+	any     [MaxPatternTokens]lanes     // * stands there
+	rest    [MaxPatternTokens]lanes     // > stands there
+	lengths [MaxPatternTokens + 1]lanes // the pattern has so many tokens, and no >
+	all     lanes
+}
+
+// add takes up a pattern; it is for a block that no publisher has yet.
+func (k *patternBlock) add(in *interest, text string) {
+	lane := len(k.owners)
+	k.owners, k.texts = append(k.owners, in), append(k.texts, text)
+	k.all.set(lane)
+	for at, more := 0, true; more; at++ {
+		var token string
+		token, text, more = strings.Cut(text, ".")
+		switch token {
+		case anyRest:
+			k.rest[at].set(lane)
+			return
+		case anyToken:
+			k.any[at].set(lane)
+		default:
+			if k.tokens[at] == nil {
+				k.tokens[at] = make(map[string]*lanes)
+			}
+			if k.tokens[at][token] == nil {
+				k.tokens[at][token] = new(lanes)
+			}
+			k.tokens[at][token].set(lane)
+		}
+		if !more {
+			k.lengths[at+1].set(lane)
 		}
 	}
-	for _, earlier := range p.in.patterns[:p.at] {
-		if matches(earlier, typ) {
-			return false
+}
+
+// without returns a copy that lacks the patterns of one interest.
+func (k *patternBlock) without(gone *interest) *patternBlock {
+	left := new(patternBlock)
+	for lane, in := range k.owners {
+		if in != gone {
+			left.add(in, k.texts[lane])
 		}
 	}
-	return true
+	return left
+}
+
+// match returns the patterns that an event type matches. It does not allocate.
+func (k *patternBlock) match(typ []byte) (hit lanes) {
+	open := k.all // what matches the tokens so far
+	for at, more := 0, true; more; at++ {
+		if at == MaxPatternTokens {
+			return hit
+		}
+		var token []byte
+		token, typ, more = bytes.Cut(typ, []byte("."))
+		same, left := k.tokens[at][string(token)], uint64(0)
+		for i := range open {
+			hit[i] |= open[i] & k.rest[at][i]
+			next := k.any[at][i]
+			if same != nil {
+				next |= same[i]
+			}
+			open[i] &= next
+			left |= open[i]
+			if !more {
+				hit[i] |= open[i] & k.lengths[at+1][i]
+			}
+		}
+		if left == 0 {
+			return hit
+		}
+	}
+	return hit
 }
 
 // patternSet is the patterns of all subscriptions. It never changes: a subscription that comes or
-// goes makes a new set, so that publishers read it without a lock. Nil is the empty set.
+// goes makes a new set, with the blocks of the old one that it does not concern, so that publishers
+// read it without a lock. Nil is the empty set.
 type patternSet struct {
-	interests []*interest
-	first     map[string][]pattern // by their first token
-	any       []pattern            // whose first token is a wildcard
-	count     int
-}
-
-func newPatternSet(interests []*interest) *patternSet {
-	if len(interests) == 0 {
-		return nil
-	}
-	set := &patternSet{interests: interests, first: make(map[string][]pattern)}
-	for _, in := range interests {
-		set.count += len(in.patterns)
-		for at, text := range in.patterns {
-			p := pattern{in, at}
-			if token, _, _ := strings.Cut(text, "."); token != anyToken && token != anyRest {
-				set.first[token] = append(set.first[token], p)
-			} else {
-				set.any = append(set.any, p)
-			}
-		}
-	}
-	return set
+	blocks []*patternBlock
+	count  int
 }
 
 func (set *patternSet) len() int {
@@ -126,17 +170,41 @@ func (set *patternSet) len() int {
 	return set.count
 }
 
-func (set *patternSet) all() []*interest {
-	if set == nil {
-		return nil
+// with returns the patterns of set and in. Where in needs more than one block, they are its own and
+// follow each other; only the last one takes further patterns.
+func (set *patternSet) with(in *interest) *patternSet {
+	next := &patternSet{count: set.len() + len(in.patterns)}
+	if set != nil {
+		next.blocks = slices.Clone(set.blocks)
 	}
-	return set.interests
+	at := slices.IndexFunc(next.blocks, func(k *patternBlock) bool { return len(k.owners)+len(in.patterns) <= blockPatterns })
+	if at >= 0 {
+		next.blocks[at] = next.blocks[at].without(nil)
+	}
+	for i, text := range in.patterns {
+		if at < 0 || i > 0 && i%blockPatterns == 0 {
+			at, next.blocks = len(next.blocks), append(next.blocks, new(patternBlock))
+		}
+		next.blocks[at].add(in, text)
+	}
+	return next
 }
 
-// candidates returns the patterns that typ may match. It does not allocate.
-func (set *patternSet) candidates(typ []byte) [2][]pattern {
-	first, _, _ := bytes.Cut(typ, []byte("."))
-	return [2][]pattern{set.first[string(first)], set.any}
+// without returns the patterns of set but those of in.
+func (set *patternSet) without(in *interest) *patternSet {
+	next := &patternSet{count: set.count - len(in.patterns)}
+	if next.count == 0 {
+		return nil
+	}
+	for _, k := range set.blocks {
+		if slices.Contains(k.owners, in) {
+			k = k.without(in)
+		}
+		if len(k.owners) > 0 {
+			next.blocks = append(next.blocks, k)
+		}
+	}
+	return next
 }
 
 // match reports whether typ matches a pattern. It does not allocate.
@@ -144,11 +212,9 @@ func (set *patternSet) match(typ []byte) bool {
 	if set == nil {
 		return false
 	}
-	for _, list := range set.candidates(typ) {
-		for i := range list {
-			if list[i].matches(typ) {
-				return true
-			}
+	for _, k := range set.blocks {
+		if k.match(typ) != (lanes{}) {
+			return true
 		}
 	}
 	return false
@@ -163,22 +229,28 @@ func (set *patternSet) matchName(typ string) bool {
 	return set.match(append(buf[:0], typ...))
 }
 
-// addInterest makes the patterns of in reach it from now on. It reports false, and does nothing,
-// without room for them.
-func (b *Bus) addInterest(in *interest) bool {
+// addInterest makes the patterns of in reach it from now on. Without room for them, next to freed
+// of the same port, it does nothing.
+func (b *Bus) addInterest(in *interest, freed int) error {
 	b.patterning.Lock()
 	defer b.patterning.Unlock()
-	set := b.patterns.Load()
-	if set.len()+len(in.patterns) > b.cfg.Patterns {
-		return false
+	set, n := b.patterns.Load(), len(in.patterns)
+	switch {
+	case b.portPatterns[in.port]-freed+n > b.cfg.PortPatterns:
+		return ErrPortPatterns
+	case set.len()-freed+n > b.cfg.Patterns:
+		return ErrPatterns
 	}
-	b.patterns.Store(newPatternSet(append(slices.Clone(set.all()), in)))
-	return true
+	b.portPatterns[in.port] += n
+	b.patterns.Store(set.with(in))
+	return nil
 }
 
 func (b *Bus) removeInterest(in *interest) {
 	b.patterning.Lock()
 	defer b.patterning.Unlock()
-	left := slices.DeleteFunc(slices.Clone(b.patterns.Load().all()), func(other *interest) bool { return other == in })
-	b.patterns.Store(newPatternSet(left))
+	if b.portPatterns[in.port] -= len(in.patterns); b.portPatterns[in.port] == 0 {
+		delete(b.portPatterns, in.port)
+	}
+	b.patterns.Store(b.patterns.Load().without(in))
 }

@@ -25,13 +25,18 @@ func modelMatches(pattern, typ string) bool {
 	return slices.EqualFunc(want, have, func(w, h string) bool { return w == "*" || w == h })
 }
 
+// matches asks the index of this pattern alone.
+func matches(pattern, typ string) bool {
+	return (*patternSet)(nil).with(&interest{patterns: []string{pattern}}).match([]byte(typ))
+}
+
 func TestMatches(t *testing.T) {
 	f := func(pattern, typ string, want bool) {
 		t.Helper()
 		if !ValidPattern(pattern) {
 			t.Errorf("%q is no pattern", pattern)
 		}
-		if got := matches(pattern, []byte(typ)); got != want || modelMatches(pattern, typ) != want {
+		if got := matches(pattern, typ); got != want || modelMatches(pattern, typ) != want {
 			t.Errorf("matches(%q, %q) = %v, model %v, want %v", pattern, typ, got, modelMatches(pattern, typ), want)
 		}
 	}
@@ -71,10 +76,86 @@ func TestMatchesAgainstModel(t *testing.T) {
 		if i := strings.Index(pattern, ">"); ValidPattern(pattern) != (i < 0 || i == len(pattern)-1) {
 			t.Fatalf("ValidPattern(%q) = %v", pattern, ValidPattern(pattern))
 		}
-		if ValidPattern(pattern) && matches(pattern, []byte(typ)) != modelMatches(pattern, typ) {
-			t.Fatalf("matches(%q, %q) = %v", pattern, typ, matches(pattern, []byte(typ)))
+		if ValidPattern(pattern) && matches(pattern, typ) != modelMatches(pattern, typ) {
+			t.Fatalf("matches(%q, %q) = %v", pattern, typ, matches(pattern, typ))
 		}
 	})
+}
+
+// TestPatternSetAgainstModel: subscriptions of any size come and go, and each event reaches those
+// that a comparison one by one finds, once.
+func TestPatternSetAgainstModel(t *testing.T) {
+	token := rapid.SampledFrom([]string{"a", "b", "*"})
+	pattern := rapid.Custom(func(t *rapid.T) string {
+		text := strings.Join(rapid.SliceOfN(token, 1, 5).Draw(t, "tokens"), ".")
+		if rapid.Bool().Draw(t, "rest") {
+			return text + ".>"
+		}
+		return text
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		b := New(Config{StreamEvents: 8, Patterns: 4 * blockPatterns, PortPatterns: 4 * blockPatterns})
+		defer b.Close()
+		var live []*Stream
+		for range rapid.IntRange(1, 8).Draw(t, "steps") {
+			if len(live) > 0 && rapid.IntRange(0, 3).Draw(t, "step") == 0 {
+				i := rapid.IntRange(0, len(live)-1).Draw(t, "gone")
+				live[i].Detach()
+				live = slices.Delete(live, i, i+1)
+				continue
+			}
+			patterns := rapid.SliceOfN(pattern, 1, 3).Draw(t, "patterns")
+			for i := range rapid.SampledFrom([]int{0, 0, blockPatterns - 3, 2*blockPatterns + 1}).Draw(t, "others") {
+				patterns = append(patterns, fmt.Sprintf("a.other%d", i))
+			}
+			s, err := b.subscribePatterns(&port{}, rapid.SliceOfN(rapid.SampledFrom([]string{"a", "a.b"}), 0, 1).Draw(t,
+				"types"), patterns, 0)
+			if err == nil {
+				live = append(live, s)
+			}
+		}
+		typ := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "other7", "other300", ""}), 1, 40).Draw(t, "type"), ".")
+		want := 0
+		for _, s := range live {
+			if slices.Contains(s.types, typ) || slices.ContainsFunc(s.interest.patterns, func(p string) bool { return modelMatches(p, typ) }) {
+				want++
+			}
+		}
+		m := b.NewMessage(1)
+		m.Body = append(m.Body, 'x')
+		if got := b.Publish([]byte(typ), m); got != want || b.Wants(typ) != (want > 0) {
+			t.Fatalf("%q is delivered to %d of %d", typ, got, want)
+		}
+		for _, s := range live {
+			s.Detach()
+			popAll(s)
+		}
+		if got := b.Stats(); got.Patterns != 0 || len(b.portPatterns) != 0 || b.patterns.Load() != nil {
+			t.Fatalf("left over: %+v, %v", got, b.portPatterns)
+		}
+	})
+}
+
+// TestPatternsOfAPort: at its share a connection is refused, and others are not.
+func TestPatternsOfAPort(t *testing.T) {
+	b := newBus(t, Config{Patterns: 4, PortPatterns: 2})
+	greedy, other := &port{}, &port{}
+	f := func(p Port, want error, patterns ...string) *Stream {
+		t.Helper()
+		s, err := b.subscribePatterns(p, nil, patterns, 0)
+		if !errors.Is(err, want) {
+			t.Fatalf("%v: %v, want %v", patterns, err, want)
+		}
+		return s
+	}
+	first := f(greedy, nil, "a.*")
+	f(greedy, ErrPortPatterns, "b.*", "c.*")
+	f(greedy, nil, "b.*")
+	f(greedy, ErrPortPatterns, "c.*")
+	f(other, nil, "c.*", "d.*")
+	f(&port{}, ErrPatterns, "e.*")
+	first.Detach()
+	f(greedy, nil, "e.*")
 }
 
 func TestValidPattern(t *testing.T) {
@@ -100,7 +181,7 @@ func TestValidPattern(t *testing.T) {
 
 func subscribePatterns(t *testing.T, b *Bus, types, patterns string) *Stream {
 	t.Helper()
-	s, err := b.SubscribePatterns(&port{}, strings.Fields(types), strings.Fields(patterns), 0)
+	s, err := b.subscribePatterns(&port{}, strings.Fields(types), strings.Fields(patterns), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +245,8 @@ func TestPatternsOfAllStreams(t *testing.T) {
 	s := subscribePatterns(t, b, "a", "x.* y.* x.*")
 	subscribePatterns(t, b, "", "z.*")
 	before := b.Stats()
-	if s, err := b.SubscribePatterns(&port{}, []string{"b"}, []string{"w.*"}, 0); s != nil || !errors.Is(err, ErrPatterns) {
+	if s, err := b.subscribePatterns(&port{}, []string{"b"}, []string{"w.*"}, 0); s != nil ||
+		!errors.Is(err, ErrPatterns) {
 		t.Fatalf("%v, %v", s, err)
 	}
 	if got := b.Stats(); got != before || b.Wants("b") || b.Wants("w.1") {
@@ -180,7 +262,8 @@ func TestPatternsOfAllStreams(t *testing.T) {
 // TestNamesOfPatterns: they count as types do.
 func TestNamesOfPatterns(t *testing.T) {
 	b := newBus(t, Config{NameBytes: 2*nameCost + 4})
-	if _, err := b.SubscribePatterns(&port{}, []string{"a"}, []string{"bb.*"}, 0); !errors.Is(err, errNames) || b.Stats().Patterns != 0 {
+	if _, err := b.subscribePatterns(&port{}, []string{"a"}, []string{"bb.*"}, 0); !errors.Is(err, errNames) ||
+		b.Stats().Patterns != 0 {
 		t.Errorf("one byte above the limit: %v", err)
 	}
 	subscribePatterns(t, b, "a", "b.*")
@@ -196,7 +279,7 @@ func TestConcurrentPatterns(t *testing.T) {
 	b := New(Config{StreamEvents: 64, GapBody: binaryGap})
 	defer b.Close()
 	r := newReader()
-	r.stream, _ = b.SubscribePatterns(r, []string{"p.0"}, []string{"p.*", "*.1", ">"}, 0)
+	r.stream, _ = b.subscribePatterns(r, []string{"p.0"}, []string{"p.*", "*.1", ">"}, 0)
 	var reading, working sync.WaitGroup
 	reading.Go(func() { r.run(t, publishers*each) })
 	var stop atomic.Bool
@@ -204,7 +287,7 @@ func TestConcurrentPatterns(t *testing.T) {
 	for i := range 2 {
 		churn.Go(func() {
 			for n := 0; !stop.Load(); n++ {
-				s, err := b.SubscribePatterns(&port{}, []string{"p.1"}, []string{fmt.Sprintf("p.%d", n%5), "*.*"}, 0)
+				s, err := b.subscribePatterns(&port{}, []string{"p.1"}, []string{fmt.Sprintf("p.%d", n%5), "*.*"}, 0)
 				if err != nil {
 					t.Error(err)
 					return
@@ -254,7 +337,7 @@ func TestPatternsDeliverOnceAgainstModel(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "subscriptions") {
 			patterns := rapid.SliceOfN(name, 1, 8).Draw(t, "patterns")
 			types := rapid.SliceOfN(name, 0, 2).Draw(t, "types")
-			if _, err := b.SubscribePatterns(&port{}, types, patterns, 0); err != nil {
+			if _, err := b.subscribePatterns(&port{}, types, patterns, 0); err != nil {
 				t.Fatal(err)
 			}
 			if slices.Contains(types, typ) || slices.ContainsFunc(patterns, func(p string) bool { return modelMatches(p, typ) }) {
@@ -267,4 +350,30 @@ func TestPatternsDeliverOnceAgainstModel(t *testing.T) {
 			t.Fatalf("%d deliveries, want %d", got, want)
 		}
 	})
+}
+
+// TestResubscribeAtTheBounds: what the older stream counts is free for its successor, and no more.
+func TestResubscribeAtTheBounds(t *testing.T) {
+	b := New(Config{Patterns: 3, NameBytes: 5 * (nameCost + 2)})
+	old, err := b.subscribePatterns(&port{}, []string{"ab"}, []string{"a.", "b."}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.subscribePatterns(&port{}, []string{"zz"}, []string{"c."}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Resubscribe(old, &port{}, nil, []string{"1.", "2.", "3."}, 0); !errors.Is(err, ErrPatterns) {
+		t.Errorf("one pattern more: %v", err)
+	}
+	old2, err := b.Resubscribe(old, &port{}, []string{"x"}, []string{"1.", "2."}, 0)
+	if err != nil {
+		t.Fatalf("as many patterns: %v", err)
+	}
+	old.Detach()
+	if st := b.Stats(); st.Patterns != 3 {
+		t.Errorf("%d patterns after the older stream has gone", st.Patterns)
+	}
+	if _, err := b.Resubscribe(old2, &port{}, []string{"x", "y", "z"}, []string{"1."}, 0); !errors.Is(err, errNames) {
+		t.Errorf("one name more: %v", err)
+	}
 }

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// Question: what does an event cost when all patterns there may be have to be looked at to their
-// last tokens: none matches, or the later half of each subscription does?
+// Question: what does an event cost with as many patterns as there may be, of the most tokens: none
+// matches until its last token, half of each subscription does, or each belongs to another subject?
 
 func BenchmarkManyPatterns(b *testing.B) {
-	const streams = 4
+	const streams = 8
 	typ := []byte(strings.Repeat("x.", MaxPatternTokens-1) + "x")
 	f := func(name string, pattern func(i int) string) {
 		b.Run(name, func(b *testing.B) {
@@ -21,7 +21,7 @@ func BenchmarkManyPatterns(b *testing.B) {
 				for i := range DefaultPatterns / streams {
 					patterns = append(patterns, pattern(i))
 				}
-				if _, err := bus.SubscribePatterns(&port{}, nil, patterns, 0); err != nil {
+				if _, err := bus.subscribePatterns(&port{}, nil, patterns, 0); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -35,6 +35,16 @@ func BenchmarkManyPatterns(b *testing.B) {
 	}
 	miss := func(i int) string { return strings.Repeat("*.", MaxPatternTokens-1) + fmt.Sprint(i) }
 	f("none", miss)
+	f("subjects", func(i int) string { return fmt.Sprintf("x.%d.>", i) })
+	f("mixed", func(i int) string { // no two have a prefix in common that is longer than eight tokens
+		tokens := strings.Split(miss(i), ".")
+		for bit := range 8 {
+			if i>>bit&1 == 1 {
+				tokens[bit] = "x"
+			}
+		}
+		return strings.Join(tokens, ".")
+	})
 	f("half", func(i int) string {
 		if i < DefaultPatterns/streams/2 {
 			return miss(i)

@@ -1,5 +1,7 @@
 package bus
 
+import "math/bits"
+
 // Outcome is the result of sending a command or a query.
 type Outcome uint8
 
@@ -67,18 +69,22 @@ func (o *fanOut) offer(s *Stream) {
 	}
 }
 
-// match offers the event to the subscriptions that get it by a pattern.
+// match offers the event to the subscriptions that get it by a pattern: to each once, and not to
+// those that list its type.
 func (o *fanOut) match(typ []byte, patterns *patternSet) {
-	for _, list := range patterns.candidates(typ) {
-		var served *interest // the patterns of a subscription follow each other
-		for i := range list {
-			p := &list[i]
-			if p.in == served || !p.matches(typ) {
-				continue
-			}
-			if served = p.in; p.delivers(typ) {
-				o.m.refs.Add(1)
-				o.offer(p.in.stream)
+	var served *interest
+	for _, k := range patterns.blocks {
+		hit := k.match(typ)
+		for i, word := range hit {
+			for ; word != 0; word &= word - 1 {
+				in := k.owners[i*64+bits.TrailingZeros64(word)]
+				if in == served {
+					continue
+				}
+				if served = in; !in.lists(typ) {
+					o.m.refs.Add(1)
+					o.offer(in.stream)
+				}
 			}
 		}
 	}

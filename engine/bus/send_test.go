@@ -55,7 +55,7 @@ func TestSendOverTotal(t *testing.T) {
 // A stream that is registered but not open yet is no handler: all its types appear together.
 func TestSendToUnopened(t *testing.T) {
 	b := newBus(t, Config{})
-	s := b.newStream(CommandHandler, &port{}, []string{"run"}, nil, 0)
+	s := b.newStream(CommandHandler, &port{}, []string{"run"}, nil, 0, 0)
 	b.registry.addHandler("run", s)
 	if got := b.Send([]byte("run"), message(b, "x")); got != NoHandler {
 		t.Errorf("outcome %d, want NoHandler", got)

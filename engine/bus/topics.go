@@ -2,6 +2,7 @@ package bus
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -25,6 +26,23 @@ func (b *Bus) Topics(limit int) (list []Topic, more bool) {
 		return list[:limit], true
 	}
 	return list, false
+}
+
+// Patterns returns the patterns of live streams as Topics returns types, with the number of the
+// subscriptions that have each.
+func (b *Bus) Patterns(limit int) (list []Topic, more bool) {
+	counts := make(map[string]int)
+	if set := b.patterns.Load(); set != nil {
+		for _, k := range set.blocks {
+			for _, text := range k.texts {
+				counts[text]++
+			}
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(counts)) {
+		list = append(list, Topic{Name: text, Subscribers: counts[text]})
+	}
+	return list[:min(len(list), limit)], len(list) > limit
 }
 
 // appendTopics appends the types of a shard until list has limit elements.

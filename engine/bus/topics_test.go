@@ -34,6 +34,20 @@ func TestTopics(t *testing.T) {
 	f(10, false, Topic{"c", 0, false, true}, Topic{"d", 0, false, true})
 	query.Detach()
 	f(10, false)
+	b.subscribePatterns(p, []string{"e"}, []string{"p.*", "p.>"}, 0)
+	last, _ := b.subscribePatterns(p, nil, []string{"p.>"}, 0)
+	g := func(limit int, more bool, want ...Topic) {
+		t.Helper()
+		if got, m := b.Patterns(limit); !slices.Equal(got, want) || m != more {
+			t.Errorf("Patterns(%d) = %+v, %v, want %+v, %v", limit, got, m, want, more)
+		}
+	}
+	g(2, false, Topic{Name: "p.*", Subscribers: 1}, Topic{Name: "p.>", Subscribers: 2})
+	g(1, true, Topic{Name: "p.*", Subscribers: 1})
+	last.Detach()
+	g(2, false, Topic{Name: "p.*", Subscribers: 1}, Topic{Name: "p.>", Subscribers: 1})
+	b = newBus(t, Config{})
+	g(2, false)
 	for i := range 500 {
 		b.Subscribe(p, []string{fmt.Sprint("t", i)}, 0)
 	}

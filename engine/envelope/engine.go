@@ -82,6 +82,7 @@ func invalid(p *Problem) *Error {
 
 // open takes a workspace and reads src into it.
 func (x *Engine) open(src []byte, read func(e *Env, src []byte) *Problem) (*step, *Error) {
+	src = jsonx.TrimBOM(src)
 	if p := jsonx.Check(src, jsonx.MaxDepth); !p.OK() {
 		return nil, &Error{Code: ParseError, Message: "Invalid JSON: " + p.String()}
 	}

@@ -19,6 +19,7 @@ func (x *Engine) Validate(dst, src []byte) (out []byte) {
 	defer x.close(s)
 	e := &s.e
 	e.reset(JSON)
+	src = jsonx.TrimBOM(src)
 	if p := jsonx.Check(src, jsonx.MaxDepth); !p.OK() {
 		errors = append(errors, "Invalid JSON: "+p.String())
 	} else {

@@ -97,15 +97,14 @@ func (p *Project) cancelSteps(r *Request) {
 func (p *Project) cancelExecution() {
 	e := p.exec
 	first := e.cancels[0]
-	if err := p.enter(Cancelling, "Cancel", first, e.flow); err != nil {
+	if p.state == Executing { // it must not go on, saved or not
+		p.settle(Cancelling, "Cancel", first, e.flow)
+	} else if err := p.enter(Cancelling, "Cancel", first, e.flow); err != nil {
 		p.raise(first, e.flow, err)
 		for _, r := range e.cancels {
 			p.fail(r, err)
 		}
 		e.cancels = nil
-		if p.state == Executing {
-			p.boundary()
-		}
 		return
 	}
 	for _, r := range e.cancels {

@@ -93,6 +93,7 @@ func (p *Project) stepped(w *Work) {
 	if s.Type == plan.Build && w.Fault == nil {
 		p.progress(e.request, e.flow, "build", 1, 1)
 	}
+	p.tellLost(w, e.flow)
 	ms := p.Clock.Milliseconds(w.Started)
 	p.note("DEBUG", "Orchestrator", "StepCompleted", e.request, "step "+strconv.Itoa(s.Order)+": "+strconv.FormatBool(w.Fault == nil))
 	p.emit("StepCompleted", e.request, e.flow, wire.AppendStepCompleted(p.buf[:0], s.ID, w.Fault == nil, ms))
@@ -106,6 +107,14 @@ func (p *Project) stepped(w *Work) {
 		return
 	}
 	p.boundary()
+}
+
+// tellLost reports files that could not be rewritten as they were (exacta §4.17).
+func (p *Project) tellLost(w *Work, f *Flow) {
+	for _, path := range w.Lost {
+		p.logAbout(w.Request, f, "WARN", "FileGateway",
+			"the owner, group or attributes of a file could not be kept; it is neither setuid nor setgid", ": "+path)
+	}
 }
 
 // failExecution takes all steps back after one failed. That is saved first: a crash on the way is

@@ -100,3 +100,22 @@ func TestSetThatIsNotTakenBack(t *testing.T) {
 		}
 	}
 }
+
+// TestLostAttributes: a step and a set report a file that could not be rewritten as it was.
+func TestLostAttributes(t *testing.T) {
+	tells := func(r *rig) bool {
+		all, _ := r.p.Journal.Copy(nil, math.MaxInt, &Cursor{Next: 1, All: true}, math.MaxUint64)
+		return strings.Contains(string(all), `neither setuid nor setgid: tool"`)
+	}
+	r := executing(t)
+	r.works[0].Lost = []string{"tool"}
+	if r.finish(0, nil, false); !tells(r) {
+		t.Error("a step says nothing")
+	}
+	r = newRig()
+	r.request(wire.ApplyDiffSet, Args{Diffs: []string{"x"}})
+	r.works[0].Lost = []string{"tool"}
+	if r.finish(0, nil, false); !tells(r) {
+		t.Error("a set says nothing")
+	}
+}

@@ -56,6 +56,7 @@ func (p *Project) applied(w *Work) {
 		p.fail(r, err)
 		return
 	}
+	p.tellLost(w, r.flow)
 	for k := range w.Applied {
 		p.progress(r, r.flow, "apply", k+1, w.Applied)
 	}
@@ -192,4 +193,5 @@ func (p *Project) Leave() {
 	if e := p.exec; e != nil {
 		p.late()
 	}
+	p.saveAgain()
 }

@@ -72,6 +72,9 @@ func (p *Project) acknowledge(r *Request) bool {
 func (p *Project) extracted(w *Work) {
 	r := w.Request
 	err := w.Fault
+	if w.Cut {
+		p.log(r, r.flow, "WARN", "FileGateway", "the index of the project stops at 10000 files; a file after them is found by its whole path only")
+	}
 	switch {
 	case err != nil && w.Planner:
 		p.raise(r, r.flow, err)

@@ -15,6 +15,7 @@ type Found struct {
 	Execution *Execution     // of Executing, Paused and Cancelling; of Failed: its rollback was interrupted
 	Undone    []string       // sets of diffs that were interrupted and taken back
 	Kept      []*fault.Fault // of sets that could not be taken back
+	Foreign   []string       // what this installation did not write: nothing of it goes on
 	Damaged   *fault.Fault   // ST-002
 }
 
@@ -32,6 +33,9 @@ func (p *Project) Restore(r *Request, found *Found) {
 	p.log(r, r.flow, "INFO", "Orchestrator", "project opened; "+markers)
 	for _, id := range found.Undone {
 		p.log(r, r.flow, "WARN", "FileGateway", "an interrupted set of diffs was taken back: "+id)
+	}
+	for _, what := range found.Foreign {
+		p.log(r, r.flow, "WARN", "FileGateway", "not written by this installation, or before it had a key: "+what)
 	}
 	for _, err := range found.Kept {
 		p.raise(r, r.flow, err)
@@ -70,6 +74,7 @@ func (p *Project) restore(r *Request, found *Found) {
 		p.rollBack(r)
 	default:
 		p.settle(Paused, "SessionRestored", r, e.flow)
+		p.propose(r, e.flow, e.Plan.Plan) // no client of this session has seen it
 	}
 }
 

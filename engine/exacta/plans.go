@@ -130,14 +130,22 @@ func (p *Project) generated(w *Work) {
 	for _, text := range w.Loose {
 		p.logAbout(r, r.flow, "WARN", "Orchestrator", "a constraint cannot be enforced", ": "+text)
 	}
-	p.emit("PlanProposed", r, r.flow, AppendPlanProposed(p.buf[:0], pl.Plan))
-	for i := range pl.Steps {
-		if s := &pl.Steps[i]; s.Type != plan.Build {
-			p.emit("DiffProposed", r, r.flow, wire.AppendDiffProposed(p.buf[:0], s.ID, s.Diff))
-		}
-	}
+	p.propose(r, r.flow, pl.Plan)
 	p.log(r, r.flow, "INFO", "AIInterface", "plan proposed: version "+strconv.Itoa(pl.Version)+", steps: "+strconv.Itoa(len(pl.Steps)))
 	p.done(r, appendStatus(pl, true))
+}
+
+// propose shows a plan with its diffs. Its status is then pending, whatever became of it: the state
+// of the project has more (exacta §3.4).
+func (p *Project) propose(r *Request, f *Flow, pl *plan.Plan) {
+	shown := *pl
+	shown.Status = plan.Pending
+	p.emit("PlanProposed", r, f, AppendPlanProposed(p.buf[:0], &shown))
+	for i := range pl.Steps {
+		if s := &pl.Steps[i]; s.Type != plan.Build {
+			p.emit("DiffProposed", r, f, wire.AppendDiffProposed(p.buf[:0], s.ID, s.Diff))
+		}
+	}
 }
 
 // name gives a plan and its steps their ids. Until then dependencies are the orders of steps.

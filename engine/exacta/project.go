@@ -37,6 +37,7 @@ type Project struct {
 	Config
 
 	state    State
+	unsaved  bool // the state was reported and could not be saved
 	closed   bool
 	stopped  bool // nothing more begins
 	intents  map[wire.ID]*Intent
@@ -135,18 +136,26 @@ func (p *Project) enter(to State, trigger string, r *Request, f *Flow) *fault.Fa
 		p.state = from
 		return err
 	}
+	p.unsaved = false
 	p.changedTo(from, trigger, r, f)
 	return nil
 }
 
 // settle is enter for an end that must be reached: if it cannot be saved, the failure is reported,
-// and the next open finds what was saved before.
+// and saving is tried again with each request and at the close.
 func (p *Project) settle(to State, trigger string, r *Request, f *Flow) {
 	if err := p.enter(to, trigger, r, f); err != nil {
 		p.raise(r, f, err)
 		from := p.state
-		p.state = to
+		p.state, p.unsaved = to, true
 		p.changedTo(from, trigger, r, f)
+	}
+}
+
+// saveAgain saves a state that could not be saved when it was reported.
+func (p *Project) saveAgain() {
+	if p.unsaved {
+		p.unsaved = p.Disk.Save(p.saved()) != nil
 	}
 }
 
@@ -231,6 +240,7 @@ func (p *Project) begin(r *Request) {
 		p.turnAway(r, fault.New("RES-004", "a preview runs"))
 		return
 	}
+	p.saveAgain()
 	p.expire()
 	if r.flow == nil {
 		r.flow = p.flowOf(r)

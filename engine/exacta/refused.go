@@ -19,7 +19,7 @@ func (r *refusals) of(c wire.Command, now State) wire.Prepared {
 // goes to Handle. Nothing is changed but what the project remembers of itself, and once warm
 // nothing is allocated where dst has room.
 func (p *Project) Refused(dst, id []byte, c wire.Command, handle wire.ID, clock wire.Clock) ([]byte, bool) {
-	if p.closed || p.activity != nil || p.preview != nil || p.expired() {
+	if p.closed || p.unsaved || p.activity != nil || p.preview != nil || p.expired() {
 		return dst, false
 	}
 	if allowed, _ := gate(c); allowed.has(p.state) {

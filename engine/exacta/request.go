@@ -89,6 +89,8 @@ type Work struct {
 	Fault     *fault.Fault
 	Planner   bool     // the planner failed, not what it was asked
 	Loose     []string // of GeneratePlan: constraints that cannot be enforced
+	Cut       bool     // of ExtractIntent: the index has as many files as it can have
+	Lost      []string // of a step and of ApplyDiffSet: files that lost their owner, group or attributes
 
 	cause   *fault.Fault // why it was aborted
 	cancels []*Request   // of a Build and a Preview: they wait for its end

@@ -73,13 +73,13 @@ func (s *shard) remove(k *Key) {
 
 // place writes c over the entry of its key, with the given rank of use.
 func (t *Table) place(c *Change, use int64) error {
-	e := &entry{key: c.Key, input: c.Input, attempt: c.Attempt, state: unknown, at: c.At, use: use}
+	e := &entry{key: c.Key, input: c.Input, attempt: c.Attempt, repeatable: c.Repeatable, state: unknown, at: c.At, use: use}
 	if c.Kind == ChangeFinished {
 		e.state, e.result = done, c.Result.clone()
 	}
 	s := t.shardOf(&c.Key)
 	s.remove(&c.Key)
-	if e.size() > t.maxBytes {
+	if e.size() > t.maxBytes && !t.noEviction {
 		return nil
 	}
 	if !t.claim(&t.entries, 1, t.maxEntries, c.At) {
@@ -98,8 +98,12 @@ func (t *Table) place(c *Change, use int64) error {
 	return nil
 }
 
-// claim reserves n of counter and evicts as far as that is needed.
+// claim reserves n of counter and evicts as far as that is needed and allowed.
 func (t *Table) claim(counter *atomic.Int64, n, limit, now int64) bool {
+	if t.noEviction {
+		counter.Add(n)
+		return true
+	}
 	for !reserve(counter, n, limit) {
 		if !t.evict(now) {
 			return false

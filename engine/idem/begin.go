@@ -5,7 +5,8 @@ type Outcome uint8
 
 // The outcomes of Begin (toolhost §4.3 step 7).
 const (
-	// Full: there is no room, for every entry is in flight (idempotency_cache_full).
+	// Full: there is no room, for every entry is in flight (idempotency_cache_full), or must not be
+	// evicted (Config.NoEviction).
 	Full Outcome = iota
 	// Started: the key is in flight now, and the caller ends that with Finish or Release, once.
 	Started
@@ -16,8 +17,10 @@ const (
 	// Conflict: the key is there with another input (idempotency_conflict, D11).
 	Conflict
 	// Unknown: an execution was begun before a restart and may have had its effect. Nothing is
-	// reserved; the caller decides by Restart, FinishUnknown or Forget.
+	// reserved; the caller calls FinishUnknown or Forget.
 	Unknown
+	// Interrupted is Unknown where BeginRepeatable began the execution: the caller calls Restart.
+	Interrupted
 	// Crowded: another caller executes it, and no further waiter can be registered.
 	Crowded
 
@@ -27,7 +30,7 @@ const (
 // String returns the name of the outcome in lower case.
 func (o Outcome) String() string {
 	names := [numOutcomes]string{Full: "full", Started: "started", Done: "done", InFlight: "in flight", Conflict: "conflict",
-		Unknown: "unknown", Crowded: "crowded"}
+		Unknown: "unknown", Interrupted: "interrupted", Crowded: "crowded"}
 	if o < numOutcomes {
 		return names[o]
 	}
@@ -44,14 +47,25 @@ type Waiter interface {
 
 // Begin looks k up, or reserves it (toolhost §4.3 step 7), in one atomic step. now is a reading of
 // Now: one may serve all requests that came together. input is the SHA-256 of the effective input.
-// The result is set for Done only. w, which may be nil, is registered for InFlight only. Done and
-// Unknown make the entry the most recently used. Only Started and InFlight allocate.
+// The result is set for Done only. w, which may be nil, is registered for InFlight only. Done,
+// Unknown and Interrupted make the entry the most recently used. Only Started and InFlight
+// allocate.
 func (t *Table) Begin(now int64, k Key, input [32]byte, w Waiter) (Outcome, *Stored) {
+	return t.begin(now, &k, &input, w, false)
+}
+
+// BeginRepeatable is Begin for an execution that may be run twice. The key keeps that: what counts
+// after a restart is what the execution was when it began.
+func (t *Table) BeginRepeatable(now int64, k Key, input [32]byte, w Waiter) (Outcome, *Stored) {
+	return t.begin(now, &k, &input, w, true)
+}
+
+func (t *Table) begin(now int64, k *Key, input *[32]byte, w Waiter, repeatable bool) (Outcome, *Stored) {
 	t.sweepDue(now)
-	s := t.shardOf(&k)
+	s := t.shardOf(k)
 	for {
-		o, r := s.begin(&k, &input, w, now)
-		if o != Full || t.inFlight.Load() >= t.maxEntries {
+		o, r := s.begin(k, input, w, now, repeatable)
+		if o != Full || t.noEviction || t.inFlight.Load() >= t.maxEntries {
 			return o, r
 		}
 		// Others may take the room; then this repeats, and each round drops one entry.
@@ -60,16 +74,17 @@ func (t *Table) Begin(now int64, k Key, input [32]byte, w Waiter) (Outcome, *Sto
 }
 
 // begin is Begin without making room. Caller does not hold mu.
-func (s *shard) begin(k *Key, input *[32]byte, w Waiter, now int64) (Outcome, *Stored) {
+func (s *shard) begin(k *Key, input *[32]byte, w Waiter, now int64, repeatable bool) (Outcome, *Stored) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.find(k, now); e != nil {
 		return s.meet(e, input, w)
 	}
-	if !reserve(&s.table.entries, 1, s.table.maxEntries) {
+	t := s.table
+	if t.noEviction && t.bytes.Load() >= t.maxBytes || !reserve(&t.entries, 1, t.maxEntries) {
 		return Full, nil
 	}
-	s.start(k, input, now)
+	s.start(k, input, now, repeatable)
 	return Started, nil
 }
 
@@ -84,6 +99,9 @@ func (s *shard) meet(e *entry, input *[32]byte, w Waiter) (Outcome, *Stored) {
 		return Done, e.result
 	case e.state == unknown:
 		s.touch(e)
+		if e.repeatable {
+			return Interrupted, nil
+		}
 		return Unknown, nil
 	case w == nil:
 		return InFlight, nil

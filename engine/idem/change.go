@@ -42,13 +42,23 @@ type Change struct {
 	// At is the monotonic clock, in nanoseconds, of the request that made the change.
 	At      int64
 	Key     Key
-	Attempt uint32 // from 1
-	Input   [32]byte
-	Result  Stored // its Index does not count
+	Attempt uint32 // from 1 to maxAttempt
+	// Repeatable reports that what was started may be run twice.
+	Repeatable bool
+	Input      [32]byte
+	Result     Stored // its Index does not count
 }
 
 // changeVersion is the version of the encodings; another one is refused.
 const changeVersion = 1
+
+// repeatableBit of an attempt that started means that it is repeatable. Programs that do not know
+// it take it for a large number, and may run again what their manifest permits. maxAttempt is the
+// greatest attempt.
+const (
+	repeatableBit = 1 << 31
+	maxAttempt    = repeatableBit - 1
+)
 
 // hashWords is how many integers a hash is written as.
 const hashWords = 4
@@ -66,7 +76,11 @@ func AppendChange(dst []byte, c *Change) []byte {
 	if c.Kind == ChangeDropped {
 		return dst
 	}
-	dst = mpack.AppendUint(dst, uint64(c.Attempt))
+	attempt := uint64(c.Attempt)
+	if c.Kind == ChangeStarted && c.Repeatable {
+		attempt |= repeatableBit
+	}
+	dst = mpack.AppendUint(dst, attempt)
 	if c.Kind == ChangeReleased {
 		return dst
 	}
@@ -168,6 +182,8 @@ func (d *changeReader) fields(c *Change) {
 		return
 	case ChangeStarted, ChangeFinished, ChangeReleased:
 		c.Attempt = uint32(d.int(math.MaxUint32))
+		c.Repeatable = c.Kind == ChangeStarted && c.Attempt > maxAttempt
+		c.Attempt &= maxAttempt
 	}
 	if d.bad = d.bad || c.Attempt == 0; c.Kind == ChangeReleased {
 		return

@@ -14,7 +14,8 @@ import (
 func changes() []Change {
 	full := Stored{Status: 255, Output: []byte(`{"a":"ä"}`), Error: "e", Dispatch: []byte("{}"), Token: in("t"), HasToken: true}
 	return []Change{
-		{Kind: ChangeStarted, At: math.MaxInt64, Key: k("a"), Attempt: math.MaxUint32, Input: in("i")},
+		{Kind: ChangeStarted, At: math.MaxInt64, Key: k("a"), Attempt: maxAttempt, Input: in("i")},
+		{Kind: ChangeStarted, At: 1, Key: k("a"), Attempt: 2, Repeatable: true, Input: in("i")},
 		{Kind: ChangeStarted, Key: Key{}, Attempt: 1},
 		{Kind: ChangeFinished, At: 1, Key: k("a"), Attempt: 1, Input: in("i"), Result: full},
 		{Kind: ChangeFinished, At: 1, Key: k("a"), Attempt: 2, Result: Stored{Output: []byte{}}},

@@ -15,8 +15,9 @@
 //
 // Begin answers Done with the stored outcome, InFlight while another execution is under way,
 // Conflict if the key came with another input (whatever the entry's state), Unknown if an execution
-// was begun before a restart and how far it came is not known. A restarted execution that is
-// released goes back to unknown, not to none: the attempt before it may have had its effect.
+// was begun before a restart and how far it came is not known, Interrupted if it was one that may
+// be run twice. A restarted execution that is released goes back to unknown, not to none: the
+// attempt before it may have had its effect.
 //
 // # Waiting
 //
@@ -33,6 +34,9 @@
 // recently used first; what is in flight never is. An outcome larger than MaxBytes is handed to
 // those who wait for it and not kept. The order of use is exact for one caller at a time; under
 // concurrency it is that of the shards' heads at the moment of looking.
+//
+// With Config.NoEviction a key is kept until it expires: a full table refuses new ones. The
+// outcomes of what is in flight are kept all the same, and may exceed MaxBytes.
 //
 // An outcome is valid for Config.TTL from its completion: while now < completion + TTL. Use does
 // not prolong it. Begin drops what has expired anywhere in the table; Sweep does so without a
@@ -57,7 +61,8 @@
 //
 //	version 1, kind, at, key x4                                            dropped
 //	version 1, kind, at, key x4, attempt                                   released
-//	version 1, kind, at, key x4, attempt, input x4                         started
+//	version 1, kind, at, key x4, attempt, input x4                         started; bit 31 of
+//	        the attempt: the execution may be run twice
 //	version 1, kind, at, key x4, attempt, input x4,
 //	        status, output, error, dispatch or nil, [token x4] or nil      finished
 //

@@ -15,12 +15,14 @@ type entry struct {
 	input   [32]byte
 	state   state
 	attempt uint32
-	use     int64 // rank of the last use
-	at      int64 // reading of the start; of the end once it is not running
-	index   uint64
-	result  *Stored
-	waiters []Waiter
-	links   [numOrders]links
+	// repeatable means that the execution may be run twice.
+	repeatable bool
+	use        int64 // rank of the last use
+	at         int64 // reading of the start; of the end once it is not running
+	index      uint64
+	result     *Stored
+	waiters    []Waiter
+	links      [numOrders]links
 }
 
 type links struct{ prev, next *entry }

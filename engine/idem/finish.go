@@ -33,13 +33,15 @@ func (s *shard) complete(k *Key, from state, r *Stored, now int64) (ok bool, wai
 	if e == nil || e.state != from || s.expired(e, now) {
 		return false, nil, false
 	}
-	if r.size() > t.maxBytes {
+	if r.size() > t.maxBytes && !t.noEviction {
 		waiters = s.detach(e, r)
 		s.drop(e, ChangeDropped, now)
 		r.Index = e.index
 		return true, waiters, true
 	}
-	if !reserve(&t.bytes, r.size(), t.maxBytes) {
+	if t.noEviction {
+		t.bytes.Add(r.size())
+	} else if !reserve(&t.bytes, r.size(), t.maxBytes) {
 		if from == unknown {
 			s.touch(e) // so that it is not evicted to make room for its own result
 		}

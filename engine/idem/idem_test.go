@@ -103,6 +103,50 @@ func TestMaxWaiters(t *testing.T) {
 	r.begin("a", "", &w, InFlight, "")
 }
 
+// TestNoEviction: at its limits the table refuses a new key and drops none, also when a replay
+// finds lower limits than before.
+func TestNoEviction(t *testing.T) {
+	r := newRig(t, Config{MaxEntries: 3, MaxBytes: 4, NoEviction: true})
+	r.run("a", "a")
+	r.run("b", "b")
+	r.begin("c", "", nil, Started, "")
+	r.begin("d", "", nil, Full, "")
+	r.begin("a", "", nil, Done, "a")
+	r.Release(k("c"))
+	r.begin("c", "", nil, Started, "")
+	r.finish("c", sized(5)) // what is in flight is kept
+	r.counts(3, 0, 7, 0)
+	n := r.recovered(Config{MaxEntries: 1, MaxBytes: 1, NoEviction: true}, photograph(t, r.Table), r.tape.last())
+	n.Recovered()
+	for _, r := range []*rig{r, n} {
+		r.begin("d", "", nil, Full, "")
+		r.begin("c", "", nil, Done, "xxxxx")
+		r.begin("b", "", nil, Done, "b")
+		r.pass(time.Minute)
+		r.begin("d", "", nil, Started, "")
+		r.counts(1, 1, 0, 0)
+	}
+
+	r = newRig(t, Config{MaxEntries: 9, MaxBytes: 2, NoEviction: true})
+	r.run("a", "a")
+	r.run("b", "b")
+	r.begin("c", "", nil, Full, "")
+	r.pass(time.Minute)
+	r.run("c", "c")
+}
+
+// TestUnusedTableLeavesNoRecord: so a program that does not know the table reads the snapshot.
+func TestUnusedTableLeavesNoRecord(t *testing.T) {
+	r := newRig(t, Config{})
+	if got := photograph(t, r.Table); len(got) != 0 {
+		t.Errorf("records %q", got)
+	}
+	r.run("a", "a")
+	if got := photograph(t, r.Table); len(got) != 2 {
+		t.Errorf("records %q", got)
+	}
+}
+
 // TestMaxEntries is at the limit and one above it, with entries in flight and with completed ones.
 func TestMaxEntries(t *testing.T) {
 	r := newRig(t, Config{MaxEntries: 3})
@@ -212,7 +256,7 @@ func TestDefaults(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for o, want := range map[Outcome]string{Full: "full", Started: "started", Done: "done", InFlight: "in flight", Conflict: "conflict",
-		Unknown: "unknown", Crowded: "crowded", numOutcomes: "invalid"} {
+		Unknown: "unknown", Interrupted: "interrupted", Crowded: "crowded", numOutcomes: "invalid"} {
 		if o.String() != want {
 			t.Errorf("%d is %q, want %q", o, o, want)
 		}

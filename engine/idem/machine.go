@@ -2,12 +2,16 @@ package idem
 
 import "trunkline/engine/store"
 
-// Tag is the first byte of the table's records in a store.
-const Tag byte = 'i'
+// First bytes of records in a store: of the table of tool calls, and of that of kernel IPC
+// requests.
+const (
+	Tag        byte = 'i'
+	RequestTag byte = 'r'
+)
 
-// Machine returns the table as a machine of a store.
-func (t *Table) Machine() store.Machine {
-	return store.Machine{Tag: Tag, State: t, Ordered: &recovered{table: t}}
+// Machine returns the table as a machine of a store whose records begin with tag.
+func (t *Table) Machine(tag byte) store.Machine {
+	return store.Machine{Tag: tag, State: t, Ordered: &recovered{table: t}}
 }
 
 // recovered implements store.Ordered.

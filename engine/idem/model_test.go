@@ -11,6 +11,7 @@ type row struct {
 	input   string
 	state   state
 	attempt uint32
+	again   bool // it was begun by BeginRepeatable
 	at, use int64
 	result  *Stored
 	waiters []*sleeper
@@ -135,23 +136,27 @@ func (x *machine) evict() bool {
 
 func (x *machine) begin(t *rapid.T) {
 	key, input, w := someKey.Draw(t, "key"), someInput.Draw(t, "input"), &sleeper{}
-	got, stored := x.h.Begin(x.h.Now(), k(key), in(input), w)
+	begin, again := (*Table).Begin, rapid.Bool().Draw(t, "again")
+	if again {
+		begin = (*Table).BeginRepeatable
+	}
+	got, stored := begin(x.h, x.h.Now(), k(key), in(input), w)
 	x.expire()
-	want, result := x.expect(key, input, w)
+	want, result := x.expect(key, input, again, w)
 	if got != want || stored != result {
 		t.Fatalf("Begin(%s, %s) = %v %v, want %v %v", key, input, got, stored, want, result)
 	}
 }
 
 // expect is what Begin does in the model.
-func (x *machine) expect(key, input string, w *sleeper) (Outcome, *Stored) {
+func (x *machine) expect(key, input string, again bool, w *sleeper) (Outcome, *Stored) {
 	r := x.rows[key]
 	switch {
 	case r == nil:
 		if len(x.rows) == x.cfg.MaxEntries && !x.evict() {
 			return Full, nil
 		}
-		x.rows[key] = &row{input: input, attempt: 1, at: x.now, use: x.tick()}
+		x.rows[key] = &row{input: input, attempt: 1, again: again, at: x.now, use: x.tick()}
 		return Started, nil
 	case r.input != input:
 		return Conflict, nil
@@ -161,6 +166,9 @@ func (x *machine) expect(key, input string, w *sleeper) (Outcome, *Stored) {
 		return Done, r.result
 	case r.state == unknown:
 		r.use = x.tick()
+		if r.again {
+			return Interrupted, nil
+		}
 		return Unknown, nil
 	case x.waiting == x.cfg.MaxWaiters:
 		return Crowded, nil
@@ -253,7 +261,7 @@ func (x *machine) restart(t *rapid.T) {
 	key := someKey.Draw(t, "key")
 	attempt, ok := x.h.Restart(k(key))
 	r := x.lookUnknown(key)
-	if ok != (r != nil) || ok && attempt != r.attempt+1 {
+	if ok != (r != nil && r.again) || ok && attempt != r.attempt+1 {
 		t.Fatalf("Restart(%s) = %d %v", key, attempt, ok)
 	}
 	if ok {

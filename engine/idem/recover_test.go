@@ -36,9 +36,10 @@ func photograph(tb testing.TB, h *Table) (records [][]byte) {
 func TestUnknown(t *testing.T) {
 	r := newRig(t, Config{})
 	r.run("done", "x")
-	for _, key := range []string{"a", "b", "c", "d"} {
+	for _, key := range []string{"b", "c", "d"} {
 		r.begin(key, "1", nil, Started, "")
 	}
+	r.BeginRepeatable(r.Now(), k("a"), in("1"), nil)
 	r.pass(time.Hour)
 	r.begin("late", "1", nil, Started, "")
 	n := r.recovered(Config{}, nil, 0)
@@ -46,7 +47,7 @@ func TestUnknown(t *testing.T) {
 		t.Fatal("not all are unknown")
 	}
 	reported := len(r.tape.records)
-	n.begin("a", "1", nil, Unknown, "")
+	n.begin("a", "1", nil, Interrupted, "")
 	n.begin("a", "2", nil, Conflict, "")
 	if n.Finish(k("a"), out("x")) != nil || n.Release(k("a")) || n.Cancel(k("a"), &sleeper{}) {
 		t.Fatal("what is unknown is not in flight")
@@ -60,7 +61,10 @@ func TestUnknown(t *testing.T) {
 	var w sleeper
 	n.begin("a", "1", &w, InFlight, "")
 	n.Release(k("a")) // the first attempt is as unknown as before
-	n.begin("a", "1", nil, Unknown, "")
+	n.begin("a", "1", nil, Interrupted, "")
+	if _, ok := n.Restart(k("b")); ok {
+		t.Fatal("b may not be run twice")
+	}
 	if attempt, ok := n.Restart(k("a")); attempt != 2 || !ok || w.woken.Load() != 1 {
 		t.Fatal(attempt, ok, w.woken.Load())
 	}
@@ -91,7 +95,7 @@ func TestUnknownExpires(t *testing.T) {
 		t.Helper()
 		for _, late := range []int64{0, 1} {
 			r := newRig(t, Config{})
-			r.begin("a", "", nil, Started, "")
+			r.BeginRepeatable(r.Now(), k("a"), in(""), nil)
 			n := r.recovered(Config{}, nil, 0)
 			n.Recovered()
 			n.clock.Store(ttl - 1 + late)

@@ -149,7 +149,7 @@ func check(h *Table) error {
 			return err
 		}
 	}
-	if entries > h.maxEntries || bytes > h.maxBytes || waiting > h.maxWaiters {
+	if !h.noEviction && (entries > h.maxEntries || bytes > h.maxBytes) || waiting > h.maxWaiters {
 		return fmt.Errorf("%d entries, %d bytes, %d waiters are over a limit", entries, bytes, waiting)
 	}
 	if h.inFlight.Load() != inFlight || h.bytes.Load() < bytes || h.entries.Load() < entries || h.waiting.Load() < waiting {

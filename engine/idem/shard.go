@@ -32,7 +32,7 @@ func (s *shard) record(kind ChangeKind, e *entry, at int64) {
 	if t.journal == nil || t.replaying {
 		return
 	}
-	s.change = Change{Kind: kind, At: at, Key: e.key, Input: e.input, Attempt: e.attempt}
+	s.change = Change{Kind: kind, At: at, Key: e.key, Input: e.input, Attempt: e.attempt, Repeatable: e.repeatable}
 	if kind == ChangeFinished {
 		s.change.Result = *e.result
 	}
@@ -64,8 +64,8 @@ func (s *shard) touch(e *entry) {
 }
 
 // start adds an entry in flight, for which room is reserved.
-func (s *shard) start(k *Key, input *[32]byte, now int64) {
-	e := &entry{key: *k, input: *input, attempt: 1, at: now, use: s.table.tick()}
+func (s *shard) start(k *Key, input *[32]byte, now int64, repeatable bool) {
+	e := &entry{key: *k, input: *input, attempt: 1, repeatable: repeatable, at: now, use: s.table.tick()}
 	s.entries[*k] = e
 	s.table.inFlight.Add(1)
 	s.record(ChangeStarted, e, now)

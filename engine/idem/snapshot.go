@@ -15,13 +15,14 @@ type snapshot struct {
 	key     Key
 	input   [32]byte
 	attempt uint32
+	again   bool // it is repeatable
 	use, at int64
 	result  *Stored
 }
 
 // change makes the change in c that makes such an entry.
 func (n *snapshot) change(c *Change) {
-	*c = Change{Kind: ChangeStarted, At: n.at, Key: n.key, Input: n.input, Attempt: n.attempt}
+	*c = Change{Kind: ChangeStarted, At: n.at, Key: n.key, Input: n.input, Attempt: n.attempt, Repeatable: n.again}
 	if n.result != nil {
 		c.Kind, c.Result = ChangeFinished, *n.result
 	}
@@ -30,7 +31,7 @@ func (n *snapshot) change(c *Change) {
 // appendSnapshots appends what s holds.
 func (s *shard) appendSnapshots(dst []snapshot) []snapshot {
 	for _, e := range s.entries {
-		dst = append(dst, snapshot{e.key, e.input, e.attempt, e.use, e.at, e.result})
+		dst = append(dst, snapshot{e.key, e.input, e.attempt, e.repeatable, e.use, e.at, e.result})
 	}
 	return dst
 }
@@ -41,6 +42,9 @@ func (s *shard) appendSnapshots(dst []snapshot) []snapshot {
 // stops at the first error of write and returns it.
 func (t *Table) WriteSnapshot(write func(rec []byte) error) error {
 	list, index := t.moment()
+	if index == 0 && len(list) == 0 {
+		return nil // a program that does not know the table can read the snapshot
+	}
 	buf := mpack.AppendUint(mpack.AppendUint(mpack.AppendArray(nil, 2), changeVersion), index)
 	if err := write(buf); err != nil {
 		return err

@@ -30,6 +30,10 @@ type Config struct {
 	MaxBytes int64
 	// MaxWaiters is the most waiters registered at a time; below 1: defaultMaxWaiters.
 	MaxWaiters int
+	// NoEviction has Begin refuse a new key (Full) where MaxEntries or MaxBytes is reached, rather
+	// than drop an outcome that is still valid. The outcomes of what is in flight are kept then,
+	// too: they may exceed MaxBytes, as may those of a replay under lower limits than before.
+	NoEviction bool
 	// Shards is rounded up to a power of two and cut to maxShards; below 1: DefaultShards.
 	Shards int
 	// Now reads the monotonic clock in nanoseconds, never negative; it is called from any
@@ -49,6 +53,7 @@ type Table struct {
 	maxEntries int64
 	maxBytes   int64
 	maxWaiters int64
+	noEviction bool
 	mask       uint64
 	shards     []shard
 	// replaying silences the journal; head is the index up to which changes are in the table. Both
@@ -74,7 +79,7 @@ const none = math.MaxInt64
 // New returns an empty table.
 func New(cfg Config) *Table {
 	t := &Table{now: cfg.Now, journal: cfg.Journal, ttl: int64(cfg.TTL), maxEntries: int64(cfg.MaxEntries), maxBytes: cfg.MaxBytes,
-		maxWaiters: int64(cfg.MaxWaiters)}
+		maxWaiters: int64(cfg.MaxWaiters), noEviction: cfg.NoEviction}
 	orDefault(&t.ttl, int64(defaultTTL))
 	orDefault(&t.maxEntries, DefaultMaxEntries)
 	orDefault(&t.maxBytes, defaultMaxBytes)

@@ -1,23 +1,25 @@
 package idem
 
-// Restart puts k, which is Unknown, in flight again and returns the number of the attempt, at least
+// Restart puts k, which is Interrupted, in flight again and returns the number of the attempt, at
+// least
 // 2. ok is false if another caller was faster or the entry is gone: call Begin again. The caller
-// ends it with Finish or Release. For tools that may be run twice.
+// ends it with Finish or Release.
 func (t *Table) Restart(k Key) (attempt uint32, ok bool) {
 	now := t.now()
 	s := t.shardOf(&k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.unknown(&k, now)
-	if e == nil {
+	if e == nil || !e.repeatable {
 		return 0, false
 	}
 	s.restart(e, now)
 	return e.attempt, true
 }
 
-// FinishUnknown gives k, which is Unknown, the outcome r, an error as a rule, and returns it as
-// Finish does; nil if another caller was faster or the entry is gone: call Begin again.
+// FinishUnknown gives k, which is Unknown or Interrupted, the outcome r, an error as a rule, and
+// returns it as Finish does; nil if another caller was faster or the entry is gone: call Begin
+// again.
 func (t *Table) FinishUnknown(k Key, r Stored) *Stored { return t.complete(&k, unknown, &r) }
 
 // unknown returns the entry of k if it is valid and unknown, else nil.

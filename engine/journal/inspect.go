@@ -3,7 +3,6 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // Inspector reads and verifies a store without owning it: it writes no claim, cuts nothing and
@@ -58,7 +57,7 @@ type Damage struct {
 // log.
 func (in *Inspector) LastIndex() (Index, error) {
 	last := Index(0)
-	err := in.log.firstBlock(math.MaxUint64, func(first Index, b []byte) error {
+	err := in.log.firstBlock(lastBlock, func(first Index, b []byte) error {
 		last = LastOf(first, b)
 		return nil
 	})

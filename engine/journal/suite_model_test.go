@@ -53,7 +53,7 @@ func TestLiesAreFound(t *testing.T) {
 
 // TestManySeeds runs random programs on disks of every kind.
 func TestManySeeds(t *testing.T) {
-	seeds := rounds.Of(30, 40)
+	seeds := rounds.Pick(12, rounds.Of(30, 40))
 	if raceEnabled {
 		seeds = 30
 	}

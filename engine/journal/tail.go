@@ -22,6 +22,9 @@ func (l *Log) firstBlock(from Index, f func(first Index, b []byte) error) error 
 	return l.readError(from, err)
 }
 
+// lastBlock is an index that is in the last block, or behind it.
+const lastBlock = Index(math.MaxUint64)
+
 // readError names the place of an error that the store gave for blocks from an index on.
 func (l *Log) readError(from Index, err error) error {
 	if err == nil {
@@ -29,6 +32,9 @@ func (l *Log) readError(from Index, err error) error {
 	}
 	if damage := (*DamageError)(nil); errors.As(err, &damage) {
 		return err
+	}
+	if from == lastBlock {
+		return fmt.Errorf("cannot read the end of the journal: %w", err)
 	}
 	return fmt.Errorf("cannot read journal from index %d: %w", from, err)
 }
@@ -44,7 +50,7 @@ func (l *Log) findTail() error {
 	case torn != 0:
 		return l.findBefore(torn)
 	}
-	return l.firstBlock(math.MaxUint64, l.setTail)
+	return l.firstBlock(lastBlock, l.setTail)
 }
 
 // tornBlock returns the first index of a torn last block; 0 if there is none. Only a Tearing store
@@ -54,7 +60,7 @@ func (l *Log) tornBlock() (Index, error) {
 	if t, ok := l.store.(Tearing); !ok || !t.MayTear() {
 		return 0, nil
 	}
-	err := l.firstBlock(math.MaxUint64, func(first Index, b []byte) error {
+	err := l.firstBlock(lastBlock, func(first Index, b []byte) error {
 		if _, err := decodeBlock(b); err != nil {
 			torn = first
 		}

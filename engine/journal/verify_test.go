@@ -120,7 +120,7 @@ func chainedClaim(after []byte, epoch uint64) []byte {
 // with its place.
 func TestStoreErrors(t *testing.T) {
 	own := errors.New("cannot read sector")
-	if err := replayAll(&listed{err: own}); !errors.Is(err, own) || !strings.Contains(err.Error(), "from index") {
+	if err := replayAll(&listed{err: own}); !errors.Is(err, own) || !strings.Contains(err.Error(), "the end of the journal") {
 		t.Errorf("an error of the store: %v", err)
 	}
 	damage := &DamageError{Where: "file 7", Index: 3, Err: own}

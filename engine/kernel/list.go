@@ -11,7 +11,7 @@ type ListFilter struct {
 	State    State
 	// UserID nil means any.
 	UserID []byte
-	// Cursor is a creation sequence (PCB.Created). The walk continues after it, also if that
+	// Cursor is the PCB.Created of a listed process. The walk continues after it, also if that
 	// process is gone.
 	Cursor uint64
 }
@@ -24,7 +24,7 @@ func (k *Kernel) List(f *ListFilter, visit func(*PCB) bool) {
 		seqs   [listBatch]uint64
 		refs   [listBatch]uint32
 		out    PCB
-		cursor = f.Cursor
+		cursor = k.unlisted(f.Cursor)
 	)
 	for {
 		k.mu.Lock()
@@ -52,5 +52,29 @@ func (k *Kernel) pick(f *ListFilter, seq uint64, ref uint32, out *PCB) bool {
 		return false
 	}
 	sh.fill(out, r)
+	out.Created = k.listed(seq)
 	return true
+}
+
+// localSequences bounds the creation sequences that each of several partitions counted from 1 on.
+// Clusters have processes from that time.
+const localSequences = 1 << 40
+
+// listed returns the creation sequence under which List shows a process. Where each partition
+// counted by itself, it is made unique among the partitions: the order of a partition stays, and
+// all those processes come before the ones of shared sequences.
+func (k *Kernel) listed(seq uint64) uint64 {
+	if n := k.cfg.Partitions; n > 1 && seq < localSequences {
+		return seq*n + k.cfg.Partition
+	}
+	return seq
+}
+
+// unlisted returns the last creation sequence of this partition that is listed at cursor or before.
+func (k *Kernel) unlisted(cursor uint64) uint64 {
+	n := k.cfg.Partitions
+	if n <= 1 || cursor >= localSequences*n {
+		return cursor
+	}
+	return (cursor - min(cursor, k.cfg.Partition)) / n
 }

@@ -2,6 +2,8 @@ package kernel
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,5 +118,58 @@ func TestCreationOfPartitions(t *testing.T) {
 	}
 	if k := r.replayed(Config{Partition: 0, Partitions: 3}); k.created != r.k.created {
 		t.Errorf("%d after a replay, want %d", k.created, r.k.created)
+	}
+}
+
+// TestListOfPartitionsThatCountedApart: kernels that numbered their processes by themselves, from 1
+// on, share the sequences since a restart. Pages of any size show each process of all of them once:
+// those from before in the order of their kernel, then the others by the time of day.
+func TestListOfPartitionsThatCountedApart(t *testing.T) {
+	const partitions = 3
+	var kernels []*rig
+	want, n := "", 0
+	for p := range uint64(partitions) {
+		r := newRig(t, Config{Defaults: unlimited()})
+		for i := range 4 + p {
+			r.create(fmt.Sprint("old", p, i), Normal)
+		}
+		r.k = r.replayed(Config{Partition: p, Partitions: partitions, Defaults: unlimited()})
+		kernels = append(kernels, r)
+	}
+	for i := range 4 + partitions {
+		for p := range partitions {
+			if i < 4+p {
+				want, n = want+fmt.Sprint("old", p, i, " "), n+1
+			}
+		}
+	}
+	for i := range 7 {
+		r := kernels[i*2%partitions]
+		r.now = at(time.Duration(i) * time.Millisecond)
+		r.create(fmt.Sprint("new", i), Normal)
+		want, n = want+fmt.Sprint("new", i, " "), n+1
+	}
+	for limit := 1; limit <= n; limit++ {
+		got, cursor := "", uint64(0)
+		for range n {
+			rows := make(map[uint64]string)
+			for _, r := range kernels {
+				left := limit
+				r.k.List(&ListFilter{Cursor: cursor}, func(p *PCB) bool {
+					if pid, taken := rows[p.Created]; taken {
+						t.Fatalf("%s and %s have one cursor %d", pid, p.PID, p.Created)
+					}
+					rows[p.Created] = string(p.PID)
+					left--
+					return left > 0
+				})
+			}
+			for _, created := range slices.Sorted(maps.Keys(rows))[:min(limit, len(rows))] {
+				got, cursor = got+rows[created]+" ", created
+			}
+		}
+		if got != want {
+			t.Fatalf("in pages of %d: %s, want %s", limit, got, want)
+		}
 	}
 }

@@ -111,13 +111,14 @@ type Limits struct {
 	// EndOfInput is what an owner feeds behind a partial frame when the peer sends nothing more, so
 	// that the session takes it as a whole one. Empty: a partial frame is dropped.
 	EndOfInput string
-	// LateFrame, if any, is sent to a peer whose frame took longer than FrameWithin, then closed.
-	LateFrame string
+	// LateFrame, if any, appends what a peer gets whose frame took longer than FrameWithin, before
+	// it is closed. It is called for each, as NoRoom is: an answer may have its own identifier.
+	LateFrame func(dst []byte) []byte
 	// Input bounds what all connections together hold of unfinished frames and of frames read
 	// ahead. A connection whose unfinished frame finds no room is sent NoRoom and closed; one that
 	// reads ahead pauses. Nil: only the bounds of each connection count.
 	Input  *Budget
-	NoRoom string
+	NoRoom func(dst []byte) []byte
 }
 
 // Defaults that belong to the protocol contract rather than to a deployment.

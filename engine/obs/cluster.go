@@ -10,6 +10,9 @@ const (
 	RoleJoining = "joining"
 )
 
+// NoCluster is what a server answers that is asked for its cluster and has none.
+const NoCluster = "this server is not a node of a cluster: cluster.mode is off"
+
 // Standing is what a node is to the journal of its cluster.
 type Standing struct {
 	Cluster string `json:"name"`

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -39,6 +40,24 @@ func ParseLevel(s string) (slog.Level, error) {
 	return 0, fmt.Errorf("cannot use log level %q: want one of %s", s, strings.Join(LogLevels(), ", "))
 }
 
+// LogSink is where a server writes its lines. One that cannot be written is dropped and counted.
+type LogSink struct {
+	io.Writer
+	dropped atomic.Uint64
+}
+
+// Write implements io.Writer.
+func (s *LogSink) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	if err != nil {
+		s.dropped.Add(1)
+	}
+	return n, err
+}
+
+// Dropped returns how many lines could not be written.
+func (s *LogSink) Dropped() uint64 { return s.dropped.Load() }
+
 // NewLogger returns a logger writing to w at the given level and format; at changes the level.
 // Colour is used only on a terminal and never when the NO_COLOR environment variable is set.
 func NewLogger(w io.Writer, level, format string) (log *slog.Logger, at *slog.LevelVar, err error) {
@@ -70,6 +89,9 @@ func NewLogger(w io.Writer, level, format string) (log *slog.Logger, at *slog.Le
 
 // isTerminal asks whether w is a character device, which is what people sit in front of.
 func isTerminal(w io.Writer) bool {
+	if s, ok := w.(*LogSink); ok {
+		w = s.Writer
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

@@ -23,12 +23,13 @@ func (c *Call) mapField(v mpack.Value, field, kind string, text *[]byte) (raw []
 		return nil, c.refuse(wire.InvalidArgument, field, nil, " must be an object")
 	}
 	c.Work += len(v.Data)
-	if p := jsonx.Check(v.Data, jsonx.MaxDepth); !p.OK() {
+	data := jsonx.TrimBOM(v.Data)
+	if p := jsonx.Check(data, jsonx.MaxDepth); !p.OK() {
 		c.refuse(wire.InvalidArgument, kind, nil, "Invalid JSON: ")
 		c.Msg = p.Append(c.Msg)
 		return nil, wire.InvalidArgument
 	}
-	*text = transcode.AppendMsgPack((*text)[:0], v.Data)
+	*text = transcode.AppendMsgPack((*text)[:0], data)
 	return *text, wire.OK
 }
 

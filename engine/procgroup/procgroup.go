@@ -45,6 +45,15 @@ func (p *Process) Kill() {
 	}
 }
 
+// Terminate asks every process of the group to end. After Wait it does nothing.
+func (p *Process) Terminate() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		_ = unix.Kill(-p.Pid, unix.SIGTERM)
+	}
+}
+
 // Wait waits for the end of the process, ends what is left of its group, and returns the exit code
 // of toolhost §3.5: 128 and the number of the signal if one ended it.
 func (p *Process) Wait() (code int) {

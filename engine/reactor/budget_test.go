@@ -18,7 +18,7 @@ func budgeted(t *testing.T, streams bool, max int) (*server, *link.Budget) {
 	b := link.NewBudget(max)
 	s := start(t, "tcp", func(c *Config) {
 		c.Limits.AheadBytes = 1 << 20
-		c.Limits.Input, c.Limits.NoRoom = b, string(linktest.Frame('n', noRoom))
+		c.Limits.Input, c.Limits.NoRoom = b, func(b []byte) []byte { return append(b, linktest.Frame('n', noRoom)...) }
 	})
 	if streams {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")

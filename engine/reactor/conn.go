@@ -173,7 +173,7 @@ func (c *conn) feed(in, out []byte, now link.Instant) []byte {
 	}
 	if c.carry != nil && !limits.Input.Fit(&c.charge, cap(c.carry.B)) && v == link.More && partial > link.OwnInput {
 		limits.Input.CountRefused()
-		out, v = append(out, limits.NoRoom...), link.Close
+		out, v = limits.NoRoom(out), link.Close
 	}
 	c.Fed(used, rest, v, now.Mono)
 	return out
@@ -328,9 +328,9 @@ func (c *conn) inTime(now link.Instant) (keep bool) {
 	l := &c.loop.srv.limits
 	r, late := c.Overdue(l, c.sess.Load(), 0, now.Mono)
 	switch {
-	case late && r == link.ReasonFrame && l.LateFrame != "":
+	case late && r == link.ReasonFrame && l.LateFrame != nil:
 		c.Close()
-		return c.settle(append(c.loop.out[:0], l.LateFrame...), now)
+		return c.settle(l.LateFrame(c.loop.out[:0]), now)
 	case late:
 		return c.close(r)
 	}

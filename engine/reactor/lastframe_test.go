@@ -26,7 +26,8 @@ func TestTheLastFrameNeedsNoEnd(t *testing.T) {
 // TestALateFrameIsAnswered: a peer whose frame takes too long is informed before it is cut.
 func TestALateFrameIsAnswered(t *testing.T) {
 	s := start(t, "tcp", func(c *Config) {
-		c.Limits.FrameWithin, c.Limits.LateFrame = int64(100*time.Millisecond), string(linktest.Frame('x', "late"))
+		c.Limits.FrameWithin, c.Limits.LateFrame = int64(100*time.Millisecond),
+			func(b []byte) []byte { return append(b, linktest.Frame('x', "late")...) }
 	})
 	p := s.dial()
 	p.send([]byte{0, 0})

@@ -47,6 +47,37 @@ func Listen(addr string) (net.Listener, error) {
 	return ln, nil
 }
 
+// localPorts is how often a port is chosen that has to be free in both families.
+const localPorts = 8
+
+// ListenLocal opens "localhost:port" on both loopback addresses, with one port where it is 0, and
+// any other address as Listen does. A machine without IPv6 has one listener.
+func ListenLocal(addr string) ([]net.Listener, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || !strings.EqualFold(host, "localhost") {
+		ln, err := Listen(addr)
+		return []net.Listener{ln}, err
+	}
+	for try := 1; ; try++ {
+		four, err := Listen(net.JoinHostPort("127.0.0.1", port))
+		if err != nil {
+			return nil, err
+		}
+		_, taken, _ := net.SplitHostPort(four.Addr().String())
+		six, err := Listen(net.JoinHostPort("::1", taken))
+		switch {
+		case err == nil:
+			return []net.Listener{four, six}, nil
+		case errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT):
+			return []net.Listener{four}, nil
+		}
+		_ = four.Close()
+		if taken == port || try == localPorts || !errors.Is(err, unix.EADDRINUSE) {
+			return nil, err
+		}
+	}
+}
+
 // tcpNetwork keeps a literal address in its family: "tcp" would open 0.0.0.0 for IPv6 as well.
 func tcpNetwork(addr string) string {
 	host, _, err := net.SplitHostPort(addr)

@@ -13,7 +13,7 @@ func TestReadingAheadPausesWithoutRoom(t *testing.T) {
 	b := link.NewBudget(1)
 	h, made := aheadHost(t, 8, false, func(l *link.Limits) {
 		l.AheadBytes = 8 << 20
-		l.Input, l.NoRoom = b, "no room"
+		l.Input, l.NoRoom = b, func(dst []byte) []byte { return append(dst, "no room"...) }
 	})
 	p := pipeTo(t, h)
 	one := linktest.Frame('e', string(make([]byte, 1<<10-linktest.HeaderBytes-1)))
@@ -59,7 +59,7 @@ func TestReadingAheadPausesWithoutRoom(t *testing.T) {
 func TestLateFrameIsLetGo(t *testing.T) {
 	b := link.NewBudget(8 << 20)
 	h, book, ln := listen(t, "tcp", func(c *Config) {
-		c.Limits.FrameWithin, c.Limits.LateFrame = 1, "late"
+		c.Limits.FrameWithin, c.Limits.LateFrame = 1, func(dst []byte) []byte { return append(dst, "late"...) }
 		c.Limits.Input = b
 	})
 	p := dial(t, h, book, ln)

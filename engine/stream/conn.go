@@ -181,7 +181,7 @@ func (c *conn) overdue(now link.Instant) (r link.Reason, late bool) {
 		return link.ReasonWrite, true
 	}
 	r, late = c.Overdue(l, load, c.unsent(), now.Mono)
-	if r == link.ReasonFrame && late && l.LateFrame != "" && c.Verdict != link.Close {
+	if r == link.ReasonFrame && late && l.LateFrame != nil && c.Verdict != link.Close {
 		c.rouse() // what is left of the frame is let go
 		c.sendLast(l.LateFrame)
 		return 0, false
@@ -223,11 +223,11 @@ func (c *conn) takesFrom(streams bool) int64 {
 }
 
 // sendLast has the writer send a last frame and close. The caller holds mu.
-func (c *conn) sendLast(frame string) {
+func (c *conn) sendLast(frame func(dst []byte) []byte) {
 	if c.out == nil {
 		c.out = c.host.bufs.Get()
 	}
-	c.out.B = append(c.out.B, frame...)
+	c.out.B = frame(c.out.B)
 	c.Close()
 	c.ring()
 }

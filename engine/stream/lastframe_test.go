@@ -37,7 +37,7 @@ func TestTheLastFrameNeedsNoEnd(t *testing.T) {
 // TestALateFrameIsAnswered: a peer whose frame takes too long is informed before it is cut.
 func TestALateFrameIsAnswered(t *testing.T) {
 	late := string(linktest.Frame('x', "late"))
-	timed := func(l *link.Limits) { withTimers(l); l.LateFrame = late }
+	timed := func(l *link.Limits) { withTimers(l); l.LateFrame = func(b []byte) []byte { return append(b, late...) } }
 	bubble(t, timed, func(p *peer) {
 		p.send([]byte{0, 0})
 		p.want('x', "late")

@@ -45,31 +45,80 @@ func (e *Engine) addEvent(h *hot, event *auditEvent, index journal.Index) {
 // unknownWorkspace is that of events without a verified token (threads D41).
 const unknownWorkspace = "unknown"
 
-// rejections bounds the events about requests without a verified token (threads §6).
+// rejections bounds the events about refused requests, by caller (threads §6). All requests without
+// a verified token are of one caller.
 type rejections struct {
-	mu         sync.Mutex
-	second     int64
-	count      int
-	suppressed uint64
+	mu      sync.Mutex
+	callers map[agentKey]*rejecting
 }
 
-// maxRejections is how many are recorded in a second.
-const maxRejections = 10
+// rejecting is the refused requests of a caller in one second.
+type rejecting struct {
+	second     int64
+	count      int        // of those that were recorded
+	suppressed uint64     // those that were not, since the last that was
+	last       auditEvent // the latest of them
+}
 
-// take reports whether one more may be recorded, and how many were not since the last that was.
-func (r *rejections) take(now int64) (suppressed uint64, ok bool) {
+// maxRejections is how many of a caller are recorded in a second, maxRejecting how many callers are
+// counted apart: further ones are counted with requests without a verified token.
+const (
+	maxRejections = 10
+	maxRejecting  = 4096
+)
+
+// take reports whether an event may be recorded, whose payload it completes.
+func (r *rejections) take(ev *auditEvent) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if second := now / 1000; second != r.second {
-		r.second, r.count = second, 0
+	who := agentKey{ev.Workspace, ev.Actor}
+	if r.callers[who] == nil {
+		if len(r.callers) >= maxRejecting {
+			who = agentKey{unknownWorkspace, ""}
+		}
+		if r.callers[who] == nil {
+			r.callers[who] = &rejecting{}
+		}
 	}
-	if r.count == maxRejections {
-		r.suppressed++
-		return 0, false
+	c := r.callers[who]
+	if second := ev.At / 1000; second != c.second {
+		c.second, c.count = second, 0
 	}
-	r.count++
-	suppressed, r.suppressed = r.suppressed, 0
-	return suppressed, true
+	if c.count == maxRejections {
+		c.suppressed++
+		c.last = *ev
+		return false
+	}
+	c.count++
+	ev.suppress(c.suppressed)
+	c.suppressed = 0
+	return true
+}
+
+// over returns the events of callers that had some suppressed and whose second is over: the latest
+// of each stands for all of them.
+func (r *rejections) over(now int64) (list []auditEvent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for who, c := range r.callers {
+		if c.second == now/1000 {
+			continue
+		}
+		delete(r.callers, who)
+		if c.suppressed > 0 {
+			c.last.suppress(c.suppressed - 1)
+			list = append(list, c.last)
+		}
+	}
+	return list
+}
+
+// suppress ends the payload of an event, which stands for n more.
+func (ev *auditEvent) suppress(n uint64) {
+	if n > 0 {
+		ev.Payload = appendUint(append(ev.Payload, `,"suppressed":`...), n)
+	}
+	ev.Payload = append(ev.Payload, '}')
 }
 
 // Rejected notes a request that was answered with 401 or 403. a is nil where there is no verified
@@ -83,17 +132,20 @@ func (e *Engine) Rejected(a *Actor, operation, request, code string, now int64) 
 	ev.Payload = append(append(append(ev.Payload, `{"code":"`...), code...), '"')
 	if a != nil {
 		ev.Workspace, ev.Actor, ev.Role = a.Workspace, a.Agent, a.Role
-	} else {
-		suppressed, ok := e.rejections.take(now)
-		if !ok {
-			return
-		}
-		if suppressed > 0 {
-			ev.Payload = appendUint(append(ev.Payload, `,"suppressed":`...), suppressed)
-		}
 	}
-	ev.Payload = append(ev.Payload, '}')
-	e.recordAudited(opAudit, &ev, &ev)
+	if e.rejections.take(&ev) {
+		e.recordAudited(opAudit, &ev, &ev)
+	}
+}
+
+// recordSuppressed records what stands for refused requests that were not recorded.
+func (e *Engine) recordSuppressed(now int64) {
+	if e.refuses() {
+		return
+	}
+	for _, ev := range e.rejections.over(now) {
+		e.recordAudited(opAudit, &ev, &ev)
+	}
 }
 
 // AuditEvent is a row of the audit log. Empty texts are absent.

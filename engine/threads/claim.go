@@ -125,10 +125,13 @@ func (e *Engine) claimRuntime(j *job, sess *SessionView, now int64) (a Attempt, 
 	return Attempt{Job: e.showJob(&j.jobState, sess), Attempt: Triggering, Forced: overrides(j.Reason)}, true
 }
 
-// count takes a final job into the loop protection (threads §5.5).
+// count takes a final job into the loop protection (threads §5.5). That the server stopped is no
+// failure of an agent; it ends a row of equal ones.
 func (t *thread) count(s *jobState) {
 	switch {
 	case !s.Ended || s.Code == codeClosed || s.Code == codeAutoBlocked:
+	case s.Code == codeInterrupted:
+		t.loop.Code, t.loop.Same = s.Code, 0
 	case JobStatus(s.Status) != JobFailed:
 		t.loop = loop{}
 	default:
@@ -247,8 +250,10 @@ func (e *Engine) protect(t *thread, now int64) {
 	e.appendTo(t, a, p, nil, nil, now, &out)
 }
 
-// Sweep decides jobs whose attempts were interrupted.
+// Sweep decides jobs whose attempts were interrupted, and records what stands for audit events that
+// were suppressed.
 func (e *Engine) Sweep(now int64) {
+	e.recordSuppressed(now)
 	e.interrupted(now)
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()

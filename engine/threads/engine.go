@@ -120,6 +120,7 @@ func New(cfg Config) *Engine {
 	}
 	e.sessions.init()
 	e.quotas.init()
+	e.rejections.callers = map[agentKey]*rejecting{}
 	e.SetPostRates(PostRates{cfg.PostsPerAgent, cfg.PostsPerThread})
 	e.jobs.init()
 	return e

@@ -147,6 +147,21 @@ func (s *sessions) changed(sess *session) {
 	}
 }
 
+// writeSession writes the session of an agent if it has changed.
+func (e *Engine) writeSession(of agentKey) {
+	s := &e.sessions
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sess := s.agents[of]
+	if sess == nil || !sess.dirty || e.refuses() {
+		return
+	}
+	sess.dirty = false
+	sess.index = e.record(opSession, &sess.sessionState)
+	at := slices.Index(s.dirty, sess)
+	s.dirty = slices.Delete(s.dirty, at, at+1)
+}
+
 // writeSessions writes the sessions that have changed.
 func (e *Engine) writeSessions() {
 	s := &e.sessions

@@ -198,8 +198,9 @@ func TestLoopCounters(t *testing.T) {
 		{"a success between", "ffdff", 3, ""},
 		{"other codes", "ffiffi", 3, ""},
 		{"retries and deferrals", "rr", 3, ""},
-		{"19", strings.Repeat("ffi", 6) + "f", 3, ""},
-		{"20", strings.Repeat("ffi", 6) + "ff", 3, "no_progress_turns:20"},
+		{"stops of the server", strings.Repeat("i", 25), 3, ""},
+		{"19", strings.Repeat("ffi", 9) + "f", 3, ""},
+		{"20", strings.Repeat("ffi", 9) + "ff", 3, "no_progress_turns:20"},
 		{"20 of one code", strings.Repeat("f", 20), 100, "no_progress_turns:20"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

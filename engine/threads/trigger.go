@@ -97,6 +97,7 @@ func (e *Engine) Trigger(a *Actor, id []byte, tr *Trigger, now int64) (out Job, 
 	if !t.member(tr.Target) {
 		return out, r, Refusal{Code: NoTarget}
 	}
+	e.writeSession(agentKey{a.Workspace, tr.Target}) // before the job, which must not outlive it
 	sess := e.Session(a.Workspace, tr.Target)
 	js := &e.jobs
 	js.mu.Lock()
@@ -171,6 +172,17 @@ func (s JobStatus) Action() string {
 		return "fallback_required"
 	}
 	return "trigger_runtime"
+}
+
+// Action returns what j does, or has done (threads §4.9).
+func (j *Job) Action() string {
+	if j.Status == JobFailed {
+		switch j.Code {
+		case codeSpawnFailed, codeResumeFailed, CodeBadCommand, codeNoFallback, codeInterrupted: // codes of commands only
+			return FallbackSpawn.Action()
+		}
+	}
+	return j.Status.Action()
 }
 
 // Result returns what has come of a job in state s.

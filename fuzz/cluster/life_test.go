@@ -67,7 +67,7 @@ func newLife(s *seat, number int) *life {
 	l.net = &network{Client: part.log.Client(l.dice("client").number(), fine), l: l, dice: l.dice("network"), begins: l.dice("begins"), times: l.dice("times")}
 	l.net.SetTimes(l.net.takes)
 	l.view = owner.NewView(n.clock.elapsed())
-	l.svc = ipc.NewService(ipc.Config{Journaled: true, SmallPages: true, DequeueLease: -1, Now: l.now})
+	l.svc = ipc.NewService(ipc.Config{Partition: part.number, Partitions: len(n.w.parts), Journaled: true, SmallPages: true, DequeueLease: -1, Now: l.now})
 	return l
 }
 

@@ -1,6 +1,7 @@
 // Package rounds decides how much work a randomized or repeated test does. A test names its usual
-// amount, which make test has time for, and a smaller one for -short. TRUNKLINE_TEST_LONG=N
-// multiplies the usual amount by N; make test-long sets it.
+// amount, which make test has time for, and a smaller one for -short. LONG_TESTS=N multiplies the
+// usual amount by N; make test-long sets it. It has no TRUNKLINE_ in front: programs that tests
+// start warn of names that look like settings.
 package rounds
 
 import (
@@ -10,7 +11,7 @@ import (
 )
 
 // variable is the environment variable that multiplies the usual amounts: a whole number from 1 on.
-const variable = "TRUNKLINE_TEST_LONG"
+const variable = "LONG_TESTS"
 
 // Of returns short under -short, else usual times the factor of Variable.
 func Of(short, usual int) int {
@@ -26,6 +27,15 @@ func Few(short, usual int) int {
 		return 2 * usual
 	}
 	return Of(short, usual)
+}
+
+// Pick returns usual, or in the long form long, for a test whose long form is no multiple of what
+// make test has time for.
+func Pick(usual, long int) int {
+	if Long() {
+		return long
+	}
+	return usual
 }
 
 // Step returns the distance between the cases that a test tries of a long row of them: short under

@@ -10,7 +10,8 @@ func TestAmounts(t *testing.T) {
 			of, step, long = 2, 40, false
 		}
 		few := min(of, 10)
-		if Of(2, 5) != of || Few(2, 5) != few || Step(40, 16) != step || Long() != long {
+		if Of(2, 5) != of || Few(2, 5) != few || Step(40, 16) != step || Long() != long ||
+			Pick(3, 4) != map[bool]int{false: 3, true: 4}[long] {
 			t.Errorf("%q: %d, %d, %v; want %d, %d, %v", value, Of(2, 5), Step(40, 16), Long(), of, step, long)
 		}
 	}

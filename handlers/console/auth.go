@@ -195,8 +195,10 @@ func (a *auth) failures(remote string) *rate.Limiter {
 	return f
 }
 
-// who returns the visitor behind a request. wait is not 0 if it may not try now.
-func (a *auth) who(r *http.Request) (v visitor, wait time.Duration) {
+// who returns the visitor behind a request. wait is not 0 if it may not try now. A cookie counts
+// only for pages of this listener: for browsers, all ports of a host are one site. Forms are
+// checked where they are read.
+func (a *auth) who(r *http.Request, own *http.CrossOriginProtection) (v visitor, wait time.Duration) {
 	t := a.inForce()
 	if !t.asks() {
 		return visitor{role: viewer, going: t.going}, 0
@@ -205,6 +207,10 @@ func (a *auth) who(r *http.Request) (v visitor, wait time.Duration) {
 		v.going = t.going
 		v.role, wait = a.try(&t, r.RemoteAddr, token)
 		return v, wait
+	}
+	if r.Method != http.MethodPost && r.Header.Get("Origin") != "" &&
+		own.Check(&http.Request{Method: http.MethodPost, Header: r.Header, Host: r.Host, URL: r.URL}) != nil {
+		return v, 0
 	}
 	if s := a.session(r); s != nil {
 		return visitor{s.role, s, s.going}, 0
@@ -224,15 +230,17 @@ func cookieOf(r *http.Request) string {
 
 // session returns the login that the cookie of a request names, nil if there is none.
 func (a *auth) session(r *http.Request) *session {
-	cookie, err := r.Cookie(cookieOf(r))
-	if err != nil {
-		return nil
-	}
-	id := sha256.Sum256([]byte(cookie.Value))
 	now := a.now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := a.sessions[id]
+	var id [sha256.Size]byte
+	var s *session
+	for _, cookie := range r.CookiesNamed(cookieOf(r)) { // others may be of an earlier server
+		id = sha256.Sum256([]byte(cookie.Value))
+		if s = a.sessions[id]; s != nil {
+			break
+		}
+	}
 	if s == nil {
 		return nil
 	}

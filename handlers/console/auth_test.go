@@ -61,7 +61,7 @@ func TestLogin(t *testing.T) {
 		t.Error("a wrong token gets a cookie")
 	}
 	c := r.logIn(" " + opToken + "\n")
-	if c == nil || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != root || c.Secure || len(c.Value) < 26 {
+	if c == nil || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || len(c.Value) < 26 {
 		t.Fatalf("cookie %+v", c)
 	}
 	want(t, r.do(with(request("GET", root, nil), c)), 200, "Role: operator")
@@ -109,7 +109,8 @@ func TestLogin(t *testing.T) {
 		}
 	}
 	// The way back is a page of the console.
-	for next, to := range map[string]string{root + "store?x=1": root + "store?x=1", "": root, "https://evil.org/": root, "//evil.org/console/": root, root + "login": root} {
+	for next, to := range map[string]string{root + "store?x=1": root + "store?x=1", "/exacta/": "/exacta/",
+		"/exacta.evil.org/": root, "": root, "https://evil.org/": root, "//evil.org/console/": root, root + "login": root} {
 		form := url.Values{"csrf": {r.auth.formSecret(0)}, "token": {viewToken}, "next": {next}}
 		if w := r.do(request("POST", root+"login", form)); w.Code != 303 || w.Header().Get("Location") != to {
 			t.Errorf("next %q: %d to %q, want %q", next, w.Code, w.Header().Get("Location"), to)

@@ -7,35 +7,63 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// admit returns the visitor of a page, or answers the request: by the login form where a person
-// sits, else by 401.
-func (c *Console) admit(w http.ResponseWriter, r *http.Request, asJSON bool) (v visitor, ok bool) {
-	v, wait := c.auth.who(r)
-	switch {
-	case wait > 0:
-		c.tooMany(w, r, wait)
-		return v, false
-	case v.role != stranger:
-		return v, true
-	case asJSON || r.Header.Get("Authorization") != "" || r.Method != http.MethodGet && r.Method != http.MethodHead:
+// visitorKey is the key of the visitor in the context of a request that Guard has let through.
+type visitorKey struct{}
+
+// visitorOf returns the visitor of a request that Guard has let through.
+func visitorOf(r *http.Request) visitor {
+	v, _ := r.Context().Value(visitorKey{}).(visitor)
+	return v
+}
+
+// Guard passes a request to next if it is of a visitor, with a context that ends when the role may
+// be another. It answers all others, but for what the login form consists of: browsers are sent to
+// that form, programs get 401.
+func (c *Console) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(loginPaths, r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		v, wait := c.auth.who(r, c.origins)
+		if wait > 0 {
+			c.tooMany(w, r, wait)
+			return
+		}
+		if v.role == stranger {
+			c.turnAway(w, r, v)
+			return
+		}
+		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), visitorKey{}, v))
+		defer cancel()
+		defer context.AfterFunc(v.going, cancel)()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// turnAway answers a request that is of no visitor.
+func (c *Console) turnAway(w http.ResponseWriter, r *http.Request, v visitor) {
+	protect(w.Header())
+	if r.Header.Get("Authorization") != "" || r.Method != http.MethodGet && r.Method != http.MethodHead || !wantsPage(r) {
 		if v.going != nil { // a token was shown
 			c.cfg.Logger.Warn("console token refused", "path", r.URL.Path, "peer", r.RemoteAddr)
 		}
 		w.Header().Set("WWW-Authenticate", `Bearer realm="trunkline console"`)
 		c.refuse(w, r, v, http.StatusUnauthorized, "a token is needed: Authorization: Bearer TOKEN, or a login at "+root+"login")
-		return v, false
+		return
 	}
 	http.Redirect(w, r, root+"login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
-	return v, false
 }
 
 // tooMany refuses a peer with too many failures.
 func (c *Console) tooMany(w http.ResponseWriter, r *http.Request, wait time.Duration) {
+	protect(w.Header())
 	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	c.refuse(w, r, visitor{}, http.StatusTooManyRequests, "too many wrong tokens from this address; try again later")
 }
@@ -48,10 +76,7 @@ type failure struct {
 // change admits the visitor of a POST: an operator, with a form of the console or a token of its
 // own. Else it answers the request.
 func (c *Console) change(w http.ResponseWriter, r *http.Request) (v visitor, ok bool) {
-	if v, ok = c.admit(w, r, false); !ok {
-		return v, false
-	}
-	if v.role != operator {
+	if v = visitorOf(r); v.role != operator {
 		c.cfg.Logger.Warn("console change refused", "path", r.URL.Path, "by", v.role.String(), "peer", r.RemoteAddr)
 		c.refuse(w, r, v, http.StatusForbidden, "the role "+v.role.String()+" may not change anything: log in with the token of an operator")
 		return v, false
@@ -184,9 +209,9 @@ func (c *Console) loginForm(w http.ResponseWriter, r *http.Request) {
 	c.render(w, r, http.StatusOK, loginTemplate, visitor{}, loginView{Next: next})
 }
 
-// nextOf returns where a login leads: to a page of the console.
+// nextOf returns where a login leads: to a page of the console, or of projects.
 func nextOf(path string) string {
-	if !strings.HasPrefix(path, root) || strings.HasPrefix(path, root+"login") {
+	if !strings.HasPrefix(path, root) && !strings.HasPrefix(path, "/exacta/") || strings.HasPrefix(path, root+"login") {
 		return root
 	}
 	return path
@@ -230,7 +255,8 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 // whether the browser speaks TLS, with a proxy before this listener.
 func (c *Console) cookie(r *http.Request, value string, age int) *http.Cookie {
 	secure := r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://")
-	return &http.Cookie{Name: cookieOf(r), Value: value, Path: root, MaxAge: age, HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode}
+	return &http.Cookie{Name: cookieOf(r), Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: secure,
+		SameSite: http.SameSiteStrictMode}
 }
 
 func (c *Console) logout(w http.ResponseWriter, r *http.Request) {

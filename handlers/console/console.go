@@ -5,7 +5,10 @@ import (
 	"embed"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
+
+	"trunkline/engine/obs"
 )
 
 // root is below what a Console answers.
@@ -86,9 +89,15 @@ func New(c Config) (*Console, error) {
 	return h, nil
 }
 
+// assets are the files of pages.
+var assets = []string{"console.css", "console.js", "icon.svg"}
+
+// loginPaths are answered to strangers.
+var loginPaths = []string{root + "login", root + "logout", root + assets[0], root + assets[1], root + assets[2]}
+
 // route registers what is answered.
 func (c *Console) route() {
-	for _, asset := range []string{"console.css", "console.js", "icon.svg"} {
+	for _, asset := range assets {
 		c.mux.HandleFunc("GET "+root+asset, func(w http.ResponseWriter, r *http.Request) {
 			http.ServeFileFS(w, r, files, "page/"+asset)
 		})
@@ -131,14 +140,28 @@ func (c *Console) route() {
 			c.mux.HandleFunc("POST "+root+"cluster/"+verb, func(w http.ResponseWriter, r *http.Request) { c.order(w, r, verb) })
 		}
 	}
+	if src.Cluster == nil {
+		c.lacks(obs.NoCluster, "GET "+root+"cluster", "GET "+root+"cluster.json", "POST "+root+"cluster/{verb}")
+	}
+	if src.Projects == nil {
+		c.lacks("this server serves no projects", "GET "+root+"projects", "GET "+root+"projects.json")
+	}
 	c.mux.HandleFunc("GET "+root+"login", c.loginForm)
 	c.mux.HandleFunc("POST "+root+"login", c.login)
 	c.mux.HandleFunc("POST "+root+"logout", c.logout)
 }
 
-// ServeHTTP implements http.Handler.
-func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
+// lacks answers requests for what the server has not.
+func (c *Console) lacks(text string, patterns ...string) {
+	for _, pattern := range patterns {
+		c.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			c.refuse(w, r, visitorOf(r), http.StatusNotFound, text)
+		})
+	}
+}
+
+// protect adds the headers that bound what a page of the console may do in a browser.
+func protect(h http.Header) {
 	h.Set("Content-Security-Policy", contentSecurity)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
@@ -146,6 +169,15 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
+}
+
+// ServeHTTP implements http.Handler.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protect(w.Header())
+	if visitorOf(r).role == stranger && !slices.Contains(loginPaths, r.URL.Path) {
+		c.turnAway(w, r, visitor{}) // it did not come through Guard
+		return
+	}
 	if !c.cfg.Loopback && !c.auth.asks() {
 		answer(w, http.StatusForbidden, failure{"the console is closed: beyond loopback it needs admin.console_token_file or admin.console_operator_token_file"})
 		return

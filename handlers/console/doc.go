@@ -22,6 +22,8 @@
 //	loopback    reads                reads or changes, by the token that was shown
 //	elsewhere   nothing is served    the same
 //
+// Guard holds to this what else is on the listener: the console knows the tokens and the logins.
+//
 // A token is shown once in the login form, which sets a cookie with a random session id, or with
 // each request as "Authorization: Bearer". A reload may replace the tokens, which ends the logins
 // by them. A POST must come from a page of the console and bring the secret of its form.

@@ -67,13 +67,15 @@ func TestRefusalsForPeople(t *testing.T) {
 	r := newRig(t, withTokens)
 	f := func(q *http.Request, status int, page, program string) {
 		t.Helper()
+		q.Header.Del("Accept")
 		w := r.do(q)
 		if want(t, w, status, program); w.Header().Get("Content-Type") != "application/json" {
 			t.Errorf("a program gets %v", w.Header())
 		}
 		q.Body = http.NoBody
 		q.Header.Set("Accept", "text/html,application/xhtml+xml")
-		if want(t, r.do(q), status, page); w.Header().Get("Content-Security-Policy") != contentSecurity {
+		w = r.do(q)
+		if want(t, w, status, page); w.Header().Get("Content-Security-Policy") != contentSecurity {
 			t.Errorf("a page has %v", w.Header())
 		}
 	}

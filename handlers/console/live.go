@@ -27,9 +27,9 @@ type stream struct {
 	buf     []byte
 }
 
-// openStream begins a live view, or answers the request. ctx ends with the view, and with what its
-// visitor may do; the caller calls end.
-func (c *Console) openStream(w http.ResponseWriter, r *http.Request, v visitor) (s *stream, ctx context.Context, end func()) {
+// openStream begins a live view, or answers the request. ctx ends with the view and with the
+// request; the caller calls end.
+func (c *Console) openStream(w http.ResponseWriter, r *http.Request) (s *stream, ctx context.Context, end func()) {
 	if r.Method != http.MethodGet { // a HEAD would go on without a body
 		w.Header().Set("Allow", http.MethodGet)
 		answer(w, http.StatusMethodNotAllowed, failure{"a live view is asked for by GET"})
@@ -49,10 +49,9 @@ func (c *Console) openStream(w http.ResponseWriter, r *http.Request, v visitor) 
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	ctx, cancel := context.WithTimeout(r.Context(), streamAge)
-	closed, refused := context.AfterFunc(c.running, cancel), context.AfterFunc(v.going, cancel)
+	closed := context.AfterFunc(c.running, cancel)
 	return s, ctx, func() {
 		closed()
-		refused()
 		cancel()
 		<-c.streams
 	}
@@ -88,11 +87,7 @@ func (s *stream) send() error {
 // by the ID of their place.
 func (c *Console) liveValues(read func() map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		v, ok := c.admit(w, r, true)
-		if !ok {
-			return
-		}
-		s, ctx, end := c.openStream(w, r, v)
+		s, ctx, end := c.openStream(w, r)
 		if s == nil {
 			return
 		}
@@ -134,10 +129,6 @@ func (c *Console) sendValues(ctx context.Context, s *stream, read func() map[str
 
 // liveTopic sends the events of some types, from behind the one that Last-Event-ID names.
 func (c *Console) liveTopic(w http.ResponseWriter, r *http.Request) {
-	v, ok := c.admit(w, r, true)
-	if !ok {
-		return
-	}
 	q, err := parseQuery(r.URL.RawQuery)
 	var types []string
 	if err == nil {
@@ -152,7 +143,7 @@ func (c *Console) liveTopic(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer c.tails.leave(one)
-	s, ctx, end := c.openStream(w, r, v)
+	s, ctx, end := c.openStream(w, r)
 	if s == nil {
 		return
 	}

@@ -25,7 +25,7 @@ type feed struct {
 
 // serve has the console answer on a socket, and returns its address.
 func (r *rig) serve() string {
-	s := httptest.NewUnstartedServer(r)
+	s := httptest.NewUnstartedServer(r.Guard(r))
 	s.Config.ReadTimeout, s.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond // as the listener has them, only shorter
 	s.Start()
 	r.t.Cleanup(func() {
@@ -297,7 +297,7 @@ func TestStreams(t *testing.T) {
 		w := httptest.NewRecorder()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if r.ServeHTTP(w, request("GET", root+"live", nil).WithContext(ctx)); w.Code == 200 {
+		if r.Guard(r).ServeHTTP(w, request("GET", root+"live", nil).WithContext(ctx)); w.Code == 200 {
 			break
 		}
 		time.Sleep(time.Millisecond)

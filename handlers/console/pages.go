@@ -259,14 +259,8 @@ func loadProject(c *Console, _ *http.Request, q query) (any, error) {
 // cancelStates are the states of a project that a cancellation ends.
 var cancelStates = []string{"AwaitingApproval", "Executing", "Paused"}
 
-// topicsView is the list of types.
-type topicsView struct {
-	TopicList
-	Wanted string `json:"-"`
-}
-
 func loadTopics(c *Console, _ *http.Request, _ query) (any, error) {
-	return &topicsView{TopicList: c.cfg.Source.Topics(maxTopics)}, nil
+	return c.cfg.Source.Topics(maxTopics), nil
 }
 
 func loadSlow(c *Console, _ *http.Request, q query) (any, error) {

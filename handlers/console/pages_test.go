@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"trunkline/engine/obs"
 )
 
 // paths are all pages with what each must show.
@@ -221,6 +223,9 @@ func TestPartsThatAreNotThere(t *testing.T) {
 	for _, path := range []string{"projects", "project?id=1", "connections", "slowlog", "topic?type=a", "topic/live?type=a"} {
 		want(t, r.get(root+path), 404, "")
 	}
+	page := request("GET", root+"projects", nil)
+	page.Header.Set("Accept", "text/html")
+	want(t, r.do(page), 404, "404: this server serves no projects")
 	if body := r.get(root).Body.String(); strings.Contains(body, "/console/projects") || !strings.Contains(body, "/console/threads") {
 		t.Error("the navigation is not that of the parts that are there")
 	}
@@ -343,4 +348,12 @@ func FuzzQuery(f *testing.F) {
 			t.Errorf("state %q", s)
 		}
 	})
+}
+
+// TestSlowLog has its threshold, and is off without one.
+func TestSlowLog(t *testing.T) {
+	want(t, newRig(t).get(root+"slowlog"), 200, "<p>2 requests took 100 ms or longer; 2 shown.</p>")
+	off := newRig(t, func(c *Config) { c.Source.Slow = func() obs.SlowLog { return obs.SlowLog{Total: 3} } })
+	want(t, off.get(root+"slowlog"), 200,
+		"<p>3 requests were slow; the log is off: admin.slow_threshold_ms is 0; 0 shown.</p>")
 }

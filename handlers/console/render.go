@@ -56,10 +56,7 @@ type errorView struct {
 
 // show answers the request of a page.
 func (c *Console) show(w http.ResponseWriter, r *http.Request, p *page, asJSON bool) {
-	v, ok := c.admit(w, r, asJSON)
-	if !ok {
-		return
-	}
+	v := visitorOf(r)
 	done, err := c.begin(r.Context(), p)
 	if err != nil {
 		c.refuse(w, r, v, http.StatusServiceUnavailable, err.Error())
@@ -144,9 +141,12 @@ func statusOf(err error) int {
 // answer sends a body as JSON.
 func answer(w http.ResponseWriter, status int, body any) { send(w, status, true, encode(body)) }
 
+// wantsPage reports whether a browser asks, for a person.
+func wantsPage(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
+
 // refuse answers a request that is not carried out: a person by a page, a program by JSON.
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request, v visitor, status int, text string) {
-	if strings.Contains(r.Header.Get("Accept"), "text/html") {
+	if wantsPage(r) {
 		c.render(w, r, status, errorTemplate, v, errorView{status, text})
 		return
 	}

@@ -230,6 +230,9 @@ func request(method, path string, form url.Values) *http.Request {
 	}
 	q := httptest.NewRequest(method, path, body)
 	q.Host = "localhost:50090"
+	if method == "GET" && !strings.Contains(path, "live") && !strings.Contains(path, ".json") {
+		q.Header.Set("Accept", "text/html,*/*;q=0.8")
+	}
 	if form != nil {
 		q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
@@ -239,7 +242,7 @@ func request(method, path string, form url.Values) *http.Request {
 // do answers a request.
 func (r *rig) do(q *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	r.ServeHTTP(w, q)
+	r.Guard(r).ServeHTTP(w, q)
 	return w
 }
 

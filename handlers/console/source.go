@@ -195,9 +195,10 @@ type ProjectDetail struct {
 	Events []json.RawMessage `json:"events"`
 }
 
-// TopicList is some of the types that streams list.
+// TopicList is some of the types and patterns that streams list.
 type TopicList struct {
-	Topics []Topic `json:"topics"`
+	Topics   []Topic `json:"topics"`
+	Patterns []Topic `json:"patterns"`
 	// More reports that there are further ones.
 	More bool `json:"more"`
 }

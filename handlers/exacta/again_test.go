@@ -19,19 +19,29 @@ func TestClosedAndOpened(t *testing.T) {
 	}
 }
 
-// endlessBuild makes each build run until it is cancelled.
-func endlessBuild(t *testing.T) {
+// endlessBuild makes each build run until it is cancelled, and returns what waits until one runs.
+func endlessBuild(t *testing.T) (running func()) {
+	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "go"), []byte("#!/bin/sh\nwhile :; do sleep 1; done\n"), 0o755); err != nil {
+	started := filepath.Join(dir, "started")
+	script := "#!/bin/sh\n: >'" + started + "'\nwhile :; do sleep 1; done\n"
+	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	return func() {
+		t.Helper()
+		eventually(t, "the build runs", func() bool {
+			_, err := os.Stat(started)
+			return err == nil
+		})
+	}
 }
 
 // TestBehindAnOpenThatWaits: what is sent behind a CloseProject and an OpenProject is done in the
 // project that is opened, also while a build keeps all of them waiting (exacta §2.1).
 func TestBehindAnOpenThatWaits(t *testing.T) {
-	endlessBuild(t)
+	running := endlessBuild(t)
 	for _, builds := range []bool{false, true} {
 		s, dir := newServer(t), newRoot(t)
 		p, other := newPeer(t, s, 1), newPeer(t, s, 2)
@@ -44,6 +54,7 @@ func TestBehindAnOpenThatWaits(t *testing.T) {
 		if builds {
 			p.send(ask(1, "Build", ""))
 			p.want(1, "Progress2")
+			running()
 			p.send(burst[:2]...)
 			other.send(ask(8, "ApplyDiffSet", emptySet)) // of another connection, behind the open
 			p.send(burst[2:]...)
@@ -61,13 +72,14 @@ func TestBehindAnOpenThatWaits(t *testing.T) {
 
 // TestBehindAnOpenThatFails: what waits for a project that cannot be opened again has none.
 func TestBehindAnOpenThatFails(t *testing.T) {
-	endlessBuild(t)
+	running := endlessBuild(t)
 	s, dir := newServer(t), newRoot(t)
 	p := newPeer(t, s, 1)
 	p.send(ask(0, "OpenProject", `"path":"`+dir+`"`))
 	p.want(2, "LogEntry1 100:ok")
 	p.send(ask(1, "Build", ""))
 	p.want(1, "Progress2")
+	running() // a build whose directory has gone before could not be started
 	p.send(ask(2, "CloseProject", ""), ask(3, "OpenProject", `"path":"`+dir+`"`), ask(4, "ApplyDiffSet", emptySet))
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func TestBuildOfADirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ws, f := workspace.Open(dir, workspace.Options{})
+	ws, f := workspace.Open(dir, workspace.Options{Key: key()})
 	if f != nil {
 		t.Fatal(f)
 	}

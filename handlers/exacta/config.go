@@ -22,6 +22,7 @@ type Config struct {
 	DiagnosticsDirs []string // where bundles may be written, beside the usual places (exacta §4.15)
 	WSOrigins       []string // of web pages that may connect, beside those of this machine (exacta §2.2)
 	AuthToken       string   // what clients over TCP and WebSocket must show; empty: nothing
+	KeyFile         string   // of the key that proves what the server writes into projects; it is made if it is missing
 	Clock           wire.Clock
 	Seed            string          // of ids; empty: they are random
 	Planner         external.Config // its Logger is that of the server

@@ -2,8 +2,10 @@ package exacta
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -81,7 +83,7 @@ func eachFault(t *testing.T, lines func(dir string) []string, done string) {
 	failed := 0
 	for i, errno := range []unix.Errno{unix.ENOSPC, unix.EIO} {
 		code := [...]string{"FS-004", "FS-002"}[i]
-		for n := 1 + 2*i; n <= len(none.list); n += rounds.Step(37, 11) {
+		for n := 1 + 2*i; n <= len(none.list); n += rounds.Pick(37, rounds.Step(37, 11)) {
 			dir := scene(t)
 			f := &faulty{from: n, to: n, err: errno}
 			heard := conversation(t, f, lines(dir))
@@ -158,7 +160,7 @@ func points(t *testing.T, dir string) (out []string) {
 // takeBack restores a rollback point as the offline command does.
 func takeBack(t *testing.T, dir, id string) {
 	t.Helper()
-	ws, f := workspace.Open(dir, workspace.Options{Lazy: true})
+	ws, f := workspace.Open(dir, workspace.Options{Lazy: true, Key: key()})
 	if f != nil {
 		t.Fatal(f)
 	}
@@ -183,7 +185,7 @@ func TestDiskStaysFull(t *testing.T) {
 	conversation(t, none, lines(dir))
 	after := whole(t, dir)
 	conflicts := 0
-	for n := 1; n <= len(none.list); n += rounds.Step(29, 9) {
+	for n := 1; n <= len(none.list); n += rounds.Pick(29, rounds.Step(29, 9)) {
 		dir := scene(t)
 		f := &faulty{from: n, to: never, err: unix.ENOSPC}
 		heard := conversation(t, f, lines(dir))
@@ -206,5 +208,100 @@ func TestDiskStaysFull(t *testing.T) {
 	}
 	if conflicts == 0 {
 		t.Error("no rollback failed")
+	}
+}
+
+// full is a disk that has no space from the state.json on that is the n-th after begun was closed.
+type full struct {
+	begun chan struct{}
+	mu    sync.Mutex
+	left  int
+	over  bool // there is space again
+}
+
+func (f *full) before(op, name string) error {
+	select {
+	case <-f.begun:
+	default:
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if op == "create" && name == "state.json.tmp" {
+		f.left--
+	}
+	if (op == "create" || op == "write") && f.left < 0 && !f.over {
+		return unix.ENOSPC
+	}
+	return nil
+}
+
+// slowBuild makes builds wait until there is a file "go on" in the project, and then fail.
+func slowBuild(t *testing.T) {
+	dir := t.TempDir()
+	text := "#!/bin/sh\ntouch building\nwhile test ! -e 'go on'; do sleep 0.02; done\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
+// TestFailedOnAFullDisk: a state that could not be saved when it was reported is saved at the next
+// request, or at the end of the server, so that nothing runs again at the next open (exacta §5.5).
+func TestFailedOnAFullDisk(t *testing.T) {
+	slowBuild(t)
+	for _, asks := range []bool{false, true} {
+		dir := scene(t)
+		s, f := newServer(t), &full{begun: make(chan struct{})}
+		s.options.Lazy, s.options.Before = true, f.before
+		p := newPeer(t, s, 1)
+		p.send(executes(dir, "build; append \\\"x\\\" to m.txt")...)
+		written(t, dir, "building")
+		close(f.begun)
+		files(t, dir, map[string]string{"go on": ""})
+		p.reach("Failed")
+		f.mu.Lock()
+		f.over = true
+		f.mu.Unlock()
+		if asks {
+			p.send(ask(6, "Resume", `"execution_id":"`+nth(wire.Execution, 1)+`"`))
+			p.until(6)
+			if text, err := os.ReadFile(filepath.Join(dir, ".exacta/state.json")); err != nil || !strings.Contains(string(text), `"state":"Failed"`) {
+				t.Errorf("%s %v", text, err)
+			}
+		}
+		s.Close()
+		if _, state := reopened(t, dir); state != "Failed" {
+			t.Errorf("opened %s", state)
+		}
+	}
+}
+
+// TestCancelOnAFullDisk: a Cancel whose state cannot be saved cancels all the same, and is answered
+// so.
+func TestCancelOnAFullDisk(t *testing.T) {
+	slowBuild(t)
+	dir := scene(t)
+	before := whole(t, dir)
+	s, f := newServer(t), &full{begun: make(chan struct{})}
+	s.options.Lazy, s.options.Before = true, f.before
+	p := newPeer(t, s, 1)
+	p.send(executes(dir, "create file n.txt; build")...)
+	written(t, dir, "building")
+	close(f.begun)
+	p.send(ask(6, "Cancel", `"execution_id":"`+nth(wire.Execution, 1)+`"`))
+	if heard := p.until(6); !strings.Contains(heard, `"status":"cancelling"`) || !strings.Contains(heard, `"code":"FS-004"`) {
+		t.Error(brief(heard))
+	}
+	p.reach("Idle")
+	if err := os.Remove(filepath.Join(dir, "building")); err != nil || whole(t, dir) != before {
+		t.Errorf("%v\n%s", err, whole(t, dir))
+	}
+	f.mu.Lock()
+	f.over = true
+	f.mu.Unlock()
+	s.Close()
+	if _, state := reopened(t, dir); state != "Idle" {
+		t.Errorf("opened %s", state)
 	}
 }

@@ -61,6 +61,9 @@ func (s *session) line(in, out []byte, sc *scratch) (used int, _ []byte, v link.
 		s.in = incoming{refusal: wire.Refusal{Code: "IPC-001", Detail: "message_too_large"}}
 		out = s.take(out)
 	case blank(line):
+	case len(line) > bigLine && !s.srv.input.Fit(&s.charge, len(line)):
+		s.in = incoming{refusal: noRoom}
+		out = s.take(out)
 	case len(line) > bigLine:
 		s.sendAway(line)
 		return used - 1, out, link.Blocked // the end of the line is taken when it is back

@@ -2,6 +2,7 @@ package exacta
 
 import (
 	"crypto/subtle"
+	"strings"
 	"time"
 
 	"trunkline/codec/jsonx"
@@ -29,9 +30,13 @@ func (s *session) greet(in, out []byte) (used int, _ []byte, v link.Verdict) {
 	for used < len(in) && blankAt(in[used:]) {
 		used++
 	}
+	rest := jsonx.TrimBOM(in[used:]) // the mark is of the line, which skips it again
+	for len(rest) > 0 && blankAt(rest) {
+		rest = rest[1:]
+	}
 	token := s.srv.Live().AuthToken
-	switch rest := in[used:]; {
-	case len(rest) == 0 || rest[0] == '\r' && len(rest) == 1:
+	switch {
+	case strings.HasPrefix("\uFEFF", string(rest)) || rest[0] == '\r' && len(rest) == 1: // there is more to come
 		return used, out, link.More
 	case rest[0] != '{' && token == "":
 		return used, s.turnAway(out, &notJSON), link.Close
@@ -42,7 +47,7 @@ func (s *session) greet(in, out []byte) (used int, _ []byte, v link.Verdict) {
 		return used, out, link.Yield
 	default:
 		n, out, v := s.auth(rest, out, token)
-		return used + n, out, v
+		return len(in) - len(rest) + n, out, v
 	}
 }
 

@@ -101,5 +101,6 @@ func (s *session) returned(in, out []byte) (used int, _ []byte, v link.Verdict) 
 		return 0, out, link.Blocked
 	}
 	s.away, s.in = false, *m
+	s.srv.input.Fit(&s.charge, 0)
 	return 1, s.take(out), link.Yield
 }

@@ -90,3 +90,38 @@ func heapBytes() int {
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
 }
+
+// TestLongLinesThatWait: long lines that wait to be read have a bound together; one more is
+// refused, and its connection goes on.
+func TestLongLinesThatWait(t *testing.T) {
+	s := newServer(t)
+	for range cap(s.readers) { // nothing is read
+		s.readers <- struct{}{}
+	}
+	line := strings.Repeat(" ", s.cfg.MaxMessageBytes-1) + "x\n"
+	const fit = unfinishedBytes / (8<<20 - link.OwnInput) // of each, so much is not charged
+	var sessions []link.Session
+	for n := range fit + 1 {
+		p := newPeer(t, s, uint64(n+1))
+		used, out, v := p.sess.Feed([]byte(line), nil, link.Instant{})
+		if refused := strings.Contains(string(out), "RES-002"); refused != (n == fit) || refused != (used == len(line)) ||
+			refused == (v == link.Blocked) {
+			t.Errorf("line %d: %d taken, %s, %v", n, used, out, v)
+		}
+		sessions = append(sessions, p.sess)
+	}
+	for range cap(s.readers) {
+		<-s.readers
+	}
+	eventually(t, "all lines are read", func() bool {
+		for _, one := range sessions[:fit] {
+			if used, _, v := one.Feed([]byte("\n"), nil, link.Instant{}); used == 0 && v == link.Blocked {
+				return false
+			}
+		}
+		return true
+	})
+	if used := s.input.Used(); used != 0 {
+		t.Errorf("%d bytes stay charged", used)
+	}
+}

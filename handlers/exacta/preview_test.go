@@ -38,7 +38,7 @@ func TestWhatAPreviewRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		files(t, root, list)
-		ws, no := workspace.Open(root, workspace.Options{})
+		ws, no := workspace.Open(root, workspace.Options{Key: key()})
 		if no != nil {
 			t.Fatal(no)
 		}

@@ -36,7 +36,7 @@ type client struct {
 // TestRandomConversations: two clients send random requests at once. Each is answered once, behind
 // its events, and all events of the project arrive once and in order (exacta §2.4).
 func TestRandomConversations(t *testing.T) {
-	for seed := range uint64(rounds.Of(4, 15)) {
+	for seed := range uint64(rounds.Pick(4, rounds.Of(4, 15))) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { talkAtRandom(t, rand.New(rand.NewPCG(seed, 0))) })
 	}
 }

@@ -36,7 +36,7 @@ func TestSeedOfAnEarlierSession(t *testing.T) {
 // point that the saved state names.
 func TestPointOutlivesItsState(t *testing.T) {
 	dir := newRoot(t)
-	ws, f := workspace.Open(dir, workspace.Options{})
+	ws, f := workspace.Open(dir, workspace.Options{Key: key()})
 	if f != nil {
 		t.Fatal(f)
 	}
@@ -95,7 +95,7 @@ func TestWindowEndsWithDrain(t *testing.T) {
 
 // TestRestoredPlanIsApproved: an execution goes on only with a plan that was approved.
 func TestRestoredPlanIsApproved(t *testing.T) {
-	ws, f := workspace.Open(newRoot(t), workspace.Options{})
+	ws, f := workspace.Open(newRoot(t), workspace.Options{Key: key()})
 	if f != nil {
 		t.Fatal(f)
 	}

@@ -15,7 +15,7 @@ import (
 // TestPlansOfAProjectAreBounded: that of a paused execution stays, however many plans follow.
 func TestPlansOfAProjectAreBounded(t *testing.T) {
 	dir := newRoot(t)
-	ws, f := workspace.Open(dir, workspace.Options{Lazy: true})
+	ws, f := workspace.Open(dir, workspace.Options{Lazy: true, Key: key()})
 	if f != nil {
 		t.Fatal(f)
 	}
@@ -49,7 +49,7 @@ func TestPlansOfAProjectAreBounded(t *testing.T) {
 func TestStateOfAnotherRoot(t *testing.T) {
 	for _, state := range []core.State{core.Idle, core.Completed, core.Executing} {
 		dir := newRoot(t)
-		ws, f := workspace.Open(dir, workspace.Options{Lazy: true})
+		ws, f := workspace.Open(dir, workspace.Options{Lazy: true, Key: key()})
 		if f != nil {
 			t.Fatal(f)
 		}

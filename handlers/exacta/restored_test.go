@@ -29,7 +29,7 @@ func appends(change func(*plan.Plan)) *core.Plan {
 // pausedIn makes a root with a paused execution of a plan.
 func pausedIn(t *testing.T, p *core.Plan) (dir string) {
 	dir = newRoot(t)
-	ws, f := workspace.Open(dir, workspace.Options{Lazy: true})
+	ws, f := workspace.Open(dir, workspace.Options{Lazy: true, Key: key()})
 	if f != nil {
 		t.Fatal(f)
 	}
@@ -69,8 +69,10 @@ func TestPlanOfAHostileProject(t *testing.T) {
 		dir := pausedIn(t, appends(change))
 		p := newPeer(t, newServer(t), 1)
 		p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
-		if name == "" || name == "10 steps" {
-			p.want(3, "LogEntry1 StateChanged2 101:ok")
+		if name == "" {
+			p.want(5, "LogEntry1 StateChanged2 PlanProposed3 DiffProposed4 101:ok")
+		} else if name == "10 steps" {
+			p.want(4, "LogEntry1 StateChanged2 PlanProposed3 101:ok")
 		} else if got := p.hear(4); got != "LogEntry1 ErrorRaised2 StateChanged3 101:ok" {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -93,11 +95,11 @@ func TestAnotherPlanBehindAnApproval(t *testing.T) {
 	dir := pausedIn(t, appends(func(*plan.Plan) {}))
 	p := newPeer(t, newServer(t), 1)
 	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
-	p.want(3, "LogEntry1 StateChanged2 101:ok")
+	p.want(5, "LogEntry1 StateChanged2 PlanProposed3 DiffProposed4 101:ok")
 	other := appends(func(p *plan.Plan) { p.Steps[0].Description = "y" })
 	if err := os.WriteFile(filepath.Join(dir, ".exacta", "plan", planID+".json"), other.Append(nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.send(ask(2, "Resume", `"execution_id":"`+wire.ID{1}.String()+`"`))
-	p.want(3, "ErrorRaised3 StateChanged4 102:ST-002")
+	p.want(3, "ErrorRaised5 StateChanged6 102:ST-002")
 }

@@ -13,7 +13,7 @@ import (
 // sealedPoint reports whether the rollback point of the first execution is complete.
 func sealedPoint(t *testing.T, dir string) bool {
 	t.Helper()
-	ws, f := workspace.Open(dir, workspace.Options{})
+	ws, f := workspace.Open(dir, workspace.Options{Key: key()})
 	if f != nil {
 		t.Fatal(f)
 	}
@@ -105,5 +105,30 @@ func TestInterruptedStepInConflict(t *testing.T) {
 	p.reach("Completed")
 	if got := whole(t, dir); !strings.Contains(got, `/d/y.txt -rw----r-- "old\n2\n"`) {
 		t.Error(got)
+	}
+}
+
+// TestRedirectedEntry: an entry of a rollback point that is of no step of its plan restores
+// nothing.
+func TestRedirectedEntry(t *testing.T) {
+	dir := paused(t)
+	ws, f := workspace.Open(dir, workspace.Options{Key: key()})
+	if f != nil {
+		t.Fatal(f)
+	}
+	pt, f := ws.LoadPoint(nth(wire.Execution, 1))
+	if f != nil {
+		t.Fatal(f)
+	}
+	pt.Entries[0].Path = "go.mod"
+	if f := pt.Seal(); f != nil {
+		t.Fatal(f)
+	}
+	ws.Close()
+	before := whole(t, dir)
+	p := newPeer(t, newServer(t), 1)
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	if got := p.until(1); !strings.Contains(got, `"code":"ST-002"`) || !strings.Contains(got, `"to":"Failed"`) || whole(t, dir) != before {
+		t.Error(brief(got), whole(t, dir))
 	}
 }

@@ -147,6 +147,7 @@ func (s *Server) tryOpen(r *exacta.Request, its bool) *fault.Fault {
 	}
 	dir, markers := at.dir, at.markers
 	r.Args.Markers = markers
+	s.loadKey()
 	for {
 		p, err := s.beside(dir)
 		if err != nil {
@@ -171,6 +172,19 @@ func (s *Server) tryOpen(r *exacta.Request, its bool) *fault.Fault {
 		return err
 	}
 	return s.start(r, from, ws, dir, markers)
+}
+
+// loadKey reads the key of this installation once. Without it, no later server can prove what this
+// one writes. The lock of what opens is held.
+func (s *Server) loadKey() {
+	if len(s.options.Key) > 0 {
+		return
+	}
+	key, err := workspace.LoadKey(s.cfg.KeyFile)
+	if err != nil {
+		s.cfg.Logger.Warn("no key of this installation (exacta.key_file): work that a crash interrupts is not taken back by the next server", "error", err)
+	}
+	s.options.Key = key
 }
 
 // beside returns the project of a root that is open, and refuses one that overlaps with another.

@@ -26,14 +26,15 @@ type session struct {
 	in      incoming   // the message at hand
 	clock   wire.Clock // of the turn
 
-	scanned   int   // of the line that is not complete
-	skipping  bool  // the rest of a line that was too long
-	discarded int   // bytes of that line
-	bad       int   // lines in a row that were no envelope
-	guest     bool  // the first line did not come yet
-	until     int64 // by when the token is to be shown, in nanoseconds of Instant.Mono; 0: it need not
-	closing   bool  // nothing more of the peer is read
-	away      bool  // a line is read off the loop; its end is not taken yet
+	scanned   int         // of the line that is not complete
+	skipping  bool        // the rest of a line that was too long
+	discarded int         // bytes of that line
+	bad       int         // lines in a row that were no envelope
+	guest     bool        // the first line did not come yet
+	until     int64       // by when the token is to be shown, in nanoseconds of Instant.Mono; 0: it need not
+	closing   bool        // nothing more of the peer is read
+	away      bool        // a line is read off the loop; its end is not taken yet
+	charge    link.Charge // of that line
 	eof       bool
 	draining  bool
 	lost      bool // the connection cannot go on without a gap
@@ -208,6 +209,7 @@ func (s *session) Load() link.Load {
 // Closed implements link.Session. What runs goes on.
 func (s *session) Closed() {
 	s.srv.counts.sessions[s.carrier].Add(-1)
+	s.srv.input.Fit(&s.charge, 0)
 	for j := range s.feeds {
 		j.Unwatch(s.port)
 	}

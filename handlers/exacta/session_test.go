@@ -17,6 +17,7 @@ import (
 	"trunkline/engine/exacta/schema/validate"
 	"trunkline/engine/exacta/wire"
 	"trunkline/engine/link"
+	"trunkline/handlers/exacta/workspace"
 )
 
 func TestMain(m *testing.M) {
@@ -24,7 +25,27 @@ func TestMain(m *testing.M) {
 		serveUntilKilled(n)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	dir, err := os.MkdirTemp("", "exacta-key-")
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Setenv(keyFile, filepath.Join(dir, "key"))
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+// keyFile is the variable with the file of the key of all servers of the tests.
+const keyFile = "EXACTA_TEST_KEY_FILE"
+
+// key returns that key.
+func key() []byte {
+	k, err := workspace.LoadKey(os.Getenv(keyFile))
+	if err != nil {
+		panic(err)
+	}
+	return k
 }
 
 // newServer returns a server with a fixed clock and a seed.
@@ -39,6 +60,7 @@ func newServerOf(t testing.TB, c Config) *Server {
 
 // fixed returns options with a fixed clock and a seed.
 func fixed(c Config) Config {
+	c.KeyFile = os.Getenv(keyFile)
 	c.Clock, c.Seed = wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)), "t1"
 	return c
 }

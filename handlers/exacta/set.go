@@ -32,7 +32,7 @@ func (j *job) apply() *fault.Fault {
 		_ = point.Drop()
 		return placed(err, changes, places)
 	}
-	j.w.Applied = len(changes)
+	j.w.Applied, j.w.Lost = len(changes), point.Lost
 	_ = ws.Prune(point.ID) // no execution runs; older points may stay
 	return nil
 }

@@ -76,7 +76,7 @@ func TestRulesOfTheConfiguration(t *testing.T) {
 // TestPointOfASetStays: the project came with points that claim to be newer.
 func TestPointOfASetStays(t *testing.T) {
 	s, dir := newServer(t), newRoot(t)
-	ws, f := workspace.Open(dir, workspace.Options{})
+	ws, f := workspace.Open(dir, workspace.Options{Key: key()})
 	if f != nil {
 		t.Fatal(f)
 	}
@@ -103,7 +103,7 @@ func TestPointOfASetStays(t *testing.T) {
 	ws.Close()
 	p := newPeer(t, s, 1)
 	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
-	p.want(2, "LogEntry1 101:ok")
+	p.want(3, "LogEntry1 LogEntry2 101:ok") // that names them
 	p.send(ask(2, "ApplyDiffSet", `"diffs":["--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-a\n+b\n"]`))
 	_, text, _ := strings.Cut(p.until(2), `"rollback_point_id":"`)
 	id, _, _ := strings.Cut(text, `"`)

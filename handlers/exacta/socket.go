@@ -15,7 +15,7 @@ import (
 const (
 	socketDrain     = 10 * time.Second
 	chunkBytes      = 256 << 10 // of events before a later answer
-	unfinishedBytes = 256 << 20 // of all connections
+	unfinishedBytes = 96 << 20  // of all connections; the process takes twice as much, as buffers that grow leave garbage
 )
 
 var lineEnd = []byte("\n")
@@ -40,7 +40,9 @@ func (s *Server) SocketLimits() link.Limits {
 		ChunkBytes:  chunkBytes,
 		FrameBytes:  s.cfg.MaxMessageBytes + len("\r\n"),
 		Input:       s.input,
-		NoRoom:      string(wire.AppendRefusal(nil, nil, wire.NewScope("", "").Next(wire.Correlation), s.cfg.Clock, &noRoom)),
+		NoRoom: func(dst []byte) []byte {
+			return wire.AppendRefusal(dst, nil, wire.NewScope("", "").Next(wire.Correlation), s.cfg.Clock, &noRoom)
+		},
 	}
 }
 

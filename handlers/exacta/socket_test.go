@@ -118,7 +118,7 @@ func TestGuard(t *testing.T) {
 	f("[]\n" + pause(1))
 	f("\r\r\n")
 	f("\x16\x03\x01") // TLS: no line ever ends
-	f("\xef\xbb\xbf{}\n")
+	f("\xef\xbb{}\n")
 	c := tcp()
 	for _, piece := range []string{" ", "\r", "\n", "\t ", "\r\n", " {", "}\n"} {
 		c.send(piece)

@@ -2,6 +2,7 @@ package exacta
 
 import (
 	"bytes"
+	"strconv"
 	"sync/atomic"
 
 	"trunkline/engine/exacta"
@@ -162,14 +163,17 @@ func (s *storage) Resumable(e *exacta.Execution) *fault.Fault {
 	return nil
 }
 
-// loadPoint reads the rollback point of an execution that has one.
+// loadPoint reads the rollback point of an execution that has one, and compares it with the plan
+// before anything is restored by it.
 func (s *storage) loadPoint(e *exacta.Execution) (err *fault.Fault) {
-	if s.point != nil {
-		_, err = s.ws.LoadPoint(s.point.ID)
-		return err
-	}
-	s.point, err = s.ws.LoadPoint(e.ID.String())
-	if err == nil || err.Code != "FS-001" {
+	pt, err := s.ws.LoadPoint(e.ID.String())
+	switch {
+	case err == nil && (!pt.Proven || !follows(pt.Entries, e.Plan.Steps)):
+		return fault.New("ST-002", "rollback/"+pt.ID+"/manifest.json: not what this installation made for the plan")
+	case err == nil && s.point == nil:
+		s.point = pt
+		return nil
+	case err == nil || err.Code != "FS-001" || s.point != nil:
 		return err
 	}
 	for i := range e.Next {
@@ -178,6 +182,21 @@ func (s *storage) loadPoint(e *exacta.Execution) (err *fault.Fault) {
 		}
 	}
 	return nil
+}
+
+// follows reports whether each entry of a rollback point is of a step of the plan, in their order.
+// A step that was interrupted may have two.
+func follows(entries []workspace.Entry, steps []plan.Step) bool {
+	k := 0
+	for _, e := range entries {
+		for k < len(steps) && !(steps[k].Target == e.Path && steps[k].Type == "file_"+string(e.Op) && steps[k].Pre == e.Pre && steps[k].Post == e.Post) {
+			k++
+		}
+		if k == len(steps) {
+			return false
+		}
+	}
+	return true
 }
 
 // Undo implements exacta.Disk.
@@ -234,36 +253,62 @@ func (s *storage) end(w *exacta.Work) *fault.Fault {
 	return err
 }
 
-// found reads what an earlier session left (exacta §5.6).
+// found reads what an earlier session left (exacta §5.6). Each rollback point that is damaged or
+// that nothing accounts for is named: files may be as it left them.
 func (s *storage) found() *exacta.Found {
 	out := &exacta.Found{}
 	recovered, err := s.ws.Recover()
-	for _, r := range recovered {
-		if r.Fault != nil {
-			out.Kept = append(out.Kept, r.Fault)
-		} else {
-			out.Undone = append(out.Undone, r.ID)
-		}
-	}
 	if err != nil {
 		out.Kept = append(out.Kept, err)
 	}
+	s.foundState(out)
+	foreign := 0
+	for _, r := range recovered {
+		if r.Foreign {
+			foreign++
+		}
+		switch {
+		case r.Fault == nil && r.Foreign:
+		case r.Fault == nil:
+			out.Undone = append(out.Undone, r.ID)
+		case out.Execution != nil && r.ID == out.Execution.ID.String():
+		case r.ID == "" && out.Execution == nil && out.Damaged == nil:
+			out.Damaged = r.Fault
+		default:
+			out.Kept = append(out.Kept, r.Fault)
+		}
+	}
+	if foreign > 0 {
+		out.Foreign = append(out.Foreign, strconv.Itoa(foreign)+" of the rollback points")
+	}
+	return out
+}
+
+// foundState reads the state that an earlier session saved, and its execution.
+func (s *storage) foundState(out *exacta.Found) {
 	st, err := s.ws.LoadState()
 	if err != nil {
 		out.Damaged = err
-		return out
+		return
 	}
 	if st == nil {
-		return out
+		return
 	}
 	state, ok := exacta.ParseState(st.State)
 	if !ok {
 		out.Damaged = s.ws.RejectState("state")
-		return out
+		return
 	}
 	if st.ProjectID != s.id.String() && state != exacta.Idle { // it was copied from another root
 		out.Damaged = s.ws.RejectState("project_id")
-		return out
+		return
+	}
+	if !st.Proven && st.Execution != nil { // it was not approved here
+		out.Damaged = s.ws.RejectState("an execution that is not of this installation: " + st.Execution.ID)
+		return
+	}
+	if !st.Proven {
+		out.Foreign = append(out.Foreign, "state.json")
 	}
 	out.State = state
 	if state == exacta.Executing || state == exacta.Paused || state == exacta.Cancelling || state == exacta.Failed && st.Execution != nil {
@@ -274,7 +319,6 @@ func (s *storage) found() *exacta.Found {
 			out.Kept = append(out.Kept, err) // Resume and Cancel find the same
 		}
 	}
-	return out
 }
 
 // restore reads an interrupted execution.
@@ -290,6 +334,9 @@ func (s *storage) restore(st *workspace.State) (*exacta.Execution, *fault.Fault)
 	id, ok := wire.ParseID([]byte(st.Execution.ID))
 	if bad != nil || !ok || st.Execution.Next < 1 || st.Execution.Next > len(p.Steps)+1 {
 		return nil, fault.New("ST-002", "plan/"+st.Execution.PlanID+".json")
+	}
+	if !s.ws.ProvesPlan(p.ID, doc) {
+		return nil, fault.New("ST-002", "plan/"+st.Execution.PlanID+".json: not of this installation")
 	}
 	if p.ID != st.Execution.PlanID || p.Status != plan.Executed && p.Status != plan.Approved {
 		return nil, fault.New("ST-002", "plan/"+st.Execution.PlanID+".json: not approved")

@@ -29,13 +29,13 @@ func (s *session) subscribe() {
 		s.sendAck(id, nil, nil, fault.New("IPC-009", s.in.payload.field+s.in.payload.why, s.in.payload.field))
 		return
 	}
+	if sub.session != (wire.ID{}) && sub.session != s.srv.session { // before the project, which no restarted server has open
+		s.sendAck(id, nil, nil, fault.New("ST-003", "session_id: another session"))
+		return
+	}
 	p := s.srv.project(sub.project)
 	if p == nil {
 		s.sendAck(id, nil, nil, notOpen())
-		return
-	}
-	if sub.session != (wire.ID{}) && sub.session != s.srv.session {
-		s.sendAck(id, nil, nil, fault.New("ST-003", "session_id: another session"))
 		return
 	}
 	s.follows(id, p, &sub)

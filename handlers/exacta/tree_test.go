@@ -28,7 +28,7 @@ func TestTreeKeepsLittle(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "large"), append(text, '\n'), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ws, f := workspace.Open(dir, workspace.Options{})
+	ws, f := workspace.Open(dir, workspace.Options{Key: key()})
 	if f != nil {
 		t.Fatal(f)
 	}

@@ -81,6 +81,7 @@ func (j *job) source() (*source, *fault.Fault) {
 	if err != nil {
 		return nil, err
 	}
+	j.w.Cut = len(t.files) == workspace.MaxIndexed
 	c := &planner.Config{Configuration: configurationOf(config), Toolchain: toolOf(config, t.markers), RootName: filepath.Base(ws.Root())}
 	s := &source{tree: t, config: config, planner: c}
 	if config.Provider != external.Builtin {
@@ -245,10 +246,8 @@ func (j *job) step() *fault.Fault {
 	if err := disk.begin(j.w, workspace.Change{Path: s.Target, Op: opOf(patch.Op), Data: data, Pre: s.Pre}); err != nil {
 		return err
 	}
-	if err := disk.point.Prepare(); err != nil {
-		return err
-	}
-	if err := disk.point.Commit(nil); err != nil {
+	err = disk.point.Commit(nil)
+	if j.w.Lost, disk.point.Lost = disk.point.Lost, nil; err != nil {
 		return err
 	}
 	return disk.end(j.w)

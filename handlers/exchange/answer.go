@@ -49,7 +49,6 @@ func refused(code envelope.ErrorCode, message string) answer {
 
 // print writes the answer as one line and returns the exit status; failed is that of a failure.
 func (a answer) print(stdout, stderr io.Writer, failed int) (exit int) {
-	ignorePipeSignal(stdout)
 	if _, err := stdout.Write(append(a.out, '\n')); err != nil {
 		fmt.Fprintf(stderr, "cannot write to standard output: %v\n", err)
 		return 1

@@ -22,6 +22,7 @@ func Bridge(stdin io.Reader, stdout, stderr io.Writer, opt Options) (exit int) {
 	if no != nil {
 		return no.print(stdout, stderr, 1)
 	}
+	src = jsonx.TrimBOM(src)
 	if len(bytes.TrimLeft(src, " \t\r\n")) == 0 {
 		return showUsage(stderr)
 	}

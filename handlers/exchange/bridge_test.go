@@ -58,7 +58,7 @@ func TestBridgeWithoutCommand(t *testing.T) {
 }
 
 func TestBridgeInputThatIsNotRead(t *testing.T) {
-	for _, stdin := range []string{"{not json", `{"command":"version"} {}`, "\ufeff{}", "NaN"} {
+	for _, stdin := range []string{"{not json", `{"command":"version"} {}`, "\ufeff\ufeff{}", "NaN"} {
 		bridge(t, stdin).wantError(t, 1, "parse_error", "")
 	}
 	var stdout, stderr bytes.Buffer

@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"os/signal"
 	"runtime/debug"
 	"strings"
-	"syscall"
 
 	"trunkline/engine/envelope"
 )
@@ -92,8 +89,7 @@ func verbOf(name string) *verb {
 // writes one compact JSON object and a line end to stdout in one write, and returns the exit
 // status: 0, or 1 after any failure. Diagnostics go to stderr.
 //
-// When stdout is a file, SIGPIPE is ignored from then on in the whole process: a closed pipe is
-// exit status 1.
+// A write to stdout that fails is exit status 1. That needs a process that SIGPIPE does not end.
 func Command(name string, stdin io.Reader, stdout, stderr io.Writer, opt Options) (exit int) {
 	cmd := verbOf(name)
 	if cmd == nil {
@@ -144,14 +140,6 @@ func (o *Options) process(dst, src []byte) answer {
 		a.out, a.failed = appendBounds(a.out, bounds.Exchange()), true
 	}
 	return a
-}
-
-// ignorePipeSignal makes a write to a closed pipe an error. The runtime would end the process by
-// SIGPIPE.
-func ignorePipeSignal(stdout io.Writer) {
-	if _, ok := stdout.(*os.File); ok {
-		signal.Ignore(syscall.SIGPIPE)
-	}
 }
 
 const (

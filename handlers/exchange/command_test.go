@@ -75,7 +75,7 @@ func TestBadInputOfProcess(t *testing.T) {
 	f("", "parse_error", "")
 	f("{not json", "parse_error", "")
 	f(`{"raw_input":"a"} {}`, "parse_error", "")
-	f("\ufeff"+`{"raw_input":"a"}`, "parse_error", "")
+	f("\ufeff\ufeff"+`{"raw_input":"a"}`, "parse_error", "")
 	f(`{"raw_input":NaN}`, "parse_error", "")
 	f("{\"raw_input\":\"\xff\"}", "parse_error", "")
 	f(`[1]`, "invalid_envelope", "")

@@ -59,6 +59,8 @@ func (s *Server) screen(r *http.Request) *refusal {
 	switch {
 	case r.ProtoMajor != 1:
 		return &s.refusals.version
+	case conns.Ambiguous(r):
+		return &s.refusals.ambiguous
 	case s.draining.Load():
 		return &s.refusals.stopping
 	case conns.HeaderBytes(r) > s.cfg.MaxHeaderBytes:

@@ -3,6 +3,8 @@ package exchange
 import (
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ const childEnv = "PROCESS_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
 	if name, ok := os.LookupEnv(childEnv); ok {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // as the program does
 		os.Exit(Command(name, os.Stdin, os.Stdout, os.Stderr, testOptions()))
 	}
 	goleak.VerifyTestMain(m)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"trunkline/engine/envelope"
+	"trunkline/handlers/internal/conns"
 )
 
 // refusal is an answer that needs no engine.
@@ -19,8 +20,8 @@ type refusal struct {
 
 // refusals are the refusals of one server; their texts name its limits.
 type refusals struct {
-	notFound, method, mediaType, encoding, internal                         refusal // keep the connection
-	stopping, headers, tooLarge, slowHead, timeout, version, badBody, short refusal // end it
+	notFound, method, mediaType, encoding, internal                                    refusal // keep the connection
+	stopping, headers, tooLarge, slowHead, timeout, version, badBody, short, ambiguous refusal // end it
 }
 
 func newRefusals(c HTTPConfig) refusals {
@@ -39,6 +40,8 @@ func newRefusals(c HTTPConfig) refusals {
 		version:  malformed("HTTP/1.1 is spoken here"),
 		badBody:  malformed("bad chunked body"),
 		short:    malformed("the body ends early"),
+
+		ambiguous: malformed(conns.TextAmbiguous),
 	}
 	r.method.header, r.method.value = "Allow", http.MethodPost
 	for _, last := range [...]*refusal{&r.stopping, &r.headers, &r.tooLarge, &r.slowHead, &r.timeout} {

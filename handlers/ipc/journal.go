@@ -31,8 +31,11 @@ func (s *Service) orchestrationChange(c *orchestration.Change) journal.Index {
 	return index
 }
 
-func (s *Service) keyChange(c *idem.Change) journal.Index {
-	return s.store.Append(idem.Tag, func(dst []byte) []byte { return idem.AppendChange(dst, c) })
+// keyChange returns the journal of an idempotency table.
+func (s *Service) keyChange(tag byte) func(*idem.Change) journal.Index {
+	return func(c *idem.Change) journal.Index {
+		return s.store.Append(tag, func(dst []byte) []byte { return idem.AppendChange(dst, c) })
+	}
 }
 
 // Durable lets the replies leave that wait for an index up to upTo: it is the journal's OnDurable.

@@ -26,8 +26,8 @@ const (
 type method struct {
 	service, name string
 	handle        func(*turn) wire.Code
-	fields        []string // the keys of the body in validation order; a handler finds the value of each at the same index of turn.fields
-	want          []mpack.Field
+	fields        []string      // the keys of the body in validation order; a handler finds the value of each at the same index of turn.fields
+	want          []mpack.Field // fields, and idempotency_key behind them in a row that changes something
 	durability    Durability
 	stream        bool // opens a stream: it has no RESPONSE
 	whole         bool // the handler reads the body itself, at turn.req.Body
@@ -42,8 +42,8 @@ type method struct {
 	keyed         bool        // the first field is a pid: its row is fetched ahead
 }
 
-// maxFields is the longest list of fields a row has.
-const maxFields = 9
+// maxFields is the longest list of fields a row has, idempotency_key included.
+const maxFields = 10
 
 // quotaNames are the keys of a quota, in validation order (kernel-ipc §4.0).
 var quotaNames = func() []string {
@@ -60,7 +60,11 @@ func index(table []method) []method {
 	for i := range table {
 		table[i].index = i
 		table[i].keyed = len(table[i].fields) > 0 && table[i].fields[0] == "pid"
-		table[i].want = mpack.Fields(table[i].fields...)
+		names := table[i].fields
+		if table[i].durability != None {
+			names = append(slices.Clip(names), IdempotencyKey)
+		}
+		table[i].want = mpack.Fields(names...)
 	}
 	return table
 }

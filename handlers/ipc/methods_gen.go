@@ -167,7 +167,8 @@ var methods = index([]method{
 	},
 })
 
-// extensions are the methods and fields that the reference implementation does not have.
+// extensions are the methods and fields that the reference implementation does not have; the last
+// one is a field of all methods that change something.
 var extensions = []string{
 	"kernel.CreateProcess.schedule",
 	"kernel.GetNextRunnable.start",
@@ -184,4 +185,5 @@ var extensions = []string{
 	"commbus.RegisterCommandHandler",
 	"commbus.RegisterQueryHandler",
 	"commbus.Reply",
+	IdempotencyKey,
 }

@@ -39,8 +39,10 @@ func keyKind(field string) placement.Kind {
 		return placement.Topic
 	case "query_id":
 		return placement.Query
+	case "pid", "process_id":
+		return placement.Process
 	}
-	return placement.Process // pid, process_id
+	panic("ipc: what " + field + " names is of no kind of key")
 }
 
 // Routing finds the routes of methods. It is never written after it was made.

@@ -157,7 +157,7 @@ func transitionState(t *turn) wire.Code {
 	if !ok {
 		return wire.InvalidArgument
 	}
-	if to == kernel.Terminated { // its session and its envelope end too
+	if to == kernel.Terminated && !t.whole { // its session and its envelope end too
 		t.svc.store.Begin()
 		defer t.svc.store.End()
 	}

@@ -41,12 +41,13 @@ func (t *turn) jsonText(v *mpack.Value, field string, def []byte) ([]byte, bool)
 	default:
 		return nil, t.bad(field, " must be a string")
 	}
-	if p := jsonx.Check(v.Data, wire.MaxJSONDepth); !p.OK() {
+	text := jsonx.TrimBOM(v.Data)
+	if p := jsonx.Check(text, wire.MaxJSONDepth); !p.OK() {
 		t.msg = append(append(append(t.msg[:0], "Invalid JSON "...), field...), ": "...)
 		t.msg = p.Append(t.msg)
 		return nil, false
 	}
-	return v.Data, true
+	return text, true
 }
 
 // publish is kernel-ipc §4.15.

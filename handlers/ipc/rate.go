@@ -20,6 +20,7 @@ func checkRateLimit(t *turn) wire.Code {
 		return wire.InvalidArgument
 	}
 	d := t.svc.kernel.CheckRate(t.now, id, record)
+	t.transient = !d.Allowed
 	t.msg = d.AppendReason(t.msg)
 	t.out = mpack.AppendRateDecision(t.out, &mpack.RateDecision{
 		Allowed: d.Allowed, Reason: t.msg, LimitType: d.Window.String(),

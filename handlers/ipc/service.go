@@ -46,6 +46,8 @@ type Config struct {
 	MaxSessionBytes         int64 // of all sessions together
 	SessionRetention        time.Duration
 	UnsentBytes             int // as in link.Limits
+	// MaxEventPatternsPerConnection bounds those of MaxEventPatterns that one connection has.
+	MaxEventPatternsPerConnection int
 	// AnswerBufferBytes bounds the answers to queries that wait for callers who do not read;
 	// further ones become errors.
 	AnswerBufferBytes        int64
@@ -56,6 +58,11 @@ type Config struct {
 	// IdempotencyTTL is how long an outcome stays in the table that Keys returns. 0: idem's
 	// default.
 	IdempotencyTTL time.Duration
+	// IdempotencyWindow is for how long the answer to a request with an idempotency_key is kept,
+	// MaxIdempotencyKeys how many there are, and MaxIdempotencyBytes what they have together.
+	IdempotencyWindow   time.Duration
+	MaxIdempotencyKeys  int
+	MaxIdempotencyBytes int64
 	// Partitions is how many services of a cluster share the keys, and Partition which of them this
 	// one is: what it names itself, it also owns. 0 or 1: there is no other.
 	Partition, Partitions int
@@ -95,11 +102,14 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxStreamsPerConnection, 32)
 	setDefault(&c.MaxEventTypes, 256)
 	setDefault(&c.MaxEventPatterns, bus.DefaultPatterns)
+	setDefault(&c.MaxEventPatternsPerConnection, bus.DefaultPortPatterns)
 	setDefault(&c.MaxProcesses, 1_000_000)
 	setDefault(&c.MaxRateLimitUsers, 100_000)
 	setDefault(&c.DequeueLease, 30*time.Second)
 	setDefault(&c.CleanupInterval, 300*time.Second)
 	setDefault(&c.ProcessRetention, 86400*time.Second)
+	setDefault(&c.IdempotencyWindow, 24*time.Hour)
+	setDefault(&c.MaxIdempotencyKeys, 100_000)
 	setDefault(&c.UnsentBytes, link.DefaultUnsentBytes)
 	setDefault(&c.TurnBytes, link.DefaultTurnBytes)
 	setDefault(&c.FramesPerTurn, DefaultFramesPerTurn)
@@ -129,6 +139,7 @@ type Service struct {
 	limits   atomic.Pointer[Limits]
 	progress progress
 	keys     *idem.Table // of other protocols; nil where nothing is journaled
+	requests *idem.Table // of requests with an idempotency_key
 	store    *store.Store
 	calls    []callCounters // by method, as in the method table; the last one counts what reached no method
 	turns    sync.Pool
@@ -166,6 +177,7 @@ func NewService(cfg Config) *Service {
 		TotalBytes:    cfg.StreamBufferTotalBytes,
 		NameBytes:     cfg.SubscriptionNameBytes,
 		Patterns:      cfg.MaxEventPatterns,
+		PortPatterns:  cfg.MaxEventPatternsPerConnection,
 		MaxBody:       cfg.MaxFrameBytes,
 		QueryCapacity: 1 + cfg.KernelQueueCapacity,
 		OwnsQuery:     cfg.ownsQuery(),
@@ -176,10 +188,15 @@ func NewService(cfg Config) *Service {
 	})
 	var kernelJournal func(*kernel.Change) uint64
 	var orchJournal func(*orchestration.Change) uint64
+	requests := idem.Config{TTL: cfg.IdempotencyWindow, MaxEntries: cfg.MaxIdempotencyKeys,
+		MaxBytes:   cfg.MaxIdempotencyBytes,
+		NoEviction: true, Now: s.mono}
 	if cfg.Journaled {
 		kernelJournal, orchJournal = s.kernelChange, s.orchestrationChange
-		s.keys = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: func() int64 { return s.now(link.Now()).Mono }, Journal: s.keyChange})
+		s.keys = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: s.mono, Journal: s.keyChange(idem.Tag)})
+		requests.Journal = s.keyChange(idem.RequestTag)
 	}
+	s.requests = idem.New(requests)
 	overloaded := func() bool { return s.store.Refuses() == store.Overloaded }
 	s.orch = orchestration.New(orchestration.Config{
 		Journal:           orchJournal,
@@ -212,13 +229,13 @@ func NewService(cfg Config) *Service {
 		s.orch.Machine(func() link.Instant { return s.now(link.Now()) }),
 	}, cfg.Machines...)
 	if s.keys != nil {
-		machines = append(machines, s.keys.Machine())
+		machines = append(machines, s.keys.Machine(idem.Tag), s.requests.Machine(idem.RequestTag))
 	}
 	s.store = store.New(store.Config{
 		Machines:         machines,
 		SnapshotBytes:    cfg.SnapshotBytes,
 		SnapshotInterval: cfg.SnapshotInterval,
-		Now:              func() int64 { return s.now(link.Now()).Mono },
+		Now:              s.mono,
 		Logger:           cfg.Logger,
 	})
 	s.turns.New = func() any { return newTurn(s) }
@@ -254,7 +271,7 @@ func (s *Service) Sweep() {
 	zombied, removed, logs := s.kernel.Sweep(now)
 	sessions, envelopes := s.orch.Sweep(now)
 	s.cfg.Logger.Debug("swept the tables", "zombied", zombied, "removed", removed, "rate_logs", logs,
-		"sessions", sessions, "envelopes", envelopes)
+		"sessions", sessions, "envelopes", envelopes, "idempotency_keys", s.requests.Sweep())
 }
 
 // Close stops the periodic work and cancels pending queries. Owners close their sessions before or
@@ -289,3 +306,5 @@ func (s *Service) now(owner link.Instant) link.Instant {
 	owner.Mono += s.store.Base()
 	return owner
 }
+
+func (s *Service) mono() int64 { return s.now(link.Now()).Mono }

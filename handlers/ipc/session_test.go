@@ -152,6 +152,22 @@ func TestResubscribingInOneBurst(t *testing.T) {
 	}
 }
 
+// TestPatternsOfAConnection: one connection leaves room for the patterns of others (§2.6).
+func TestPatternsOfAConnection(t *testing.T) {
+	r := newRig(t, Config{MaxEventPatterns: 5, MaxEventPatternsPerConnection: 3})
+	greedy, other := r.connect(), r.connect()
+	greedy.send(request("1", "commbus", "Subscribe", `{"event_patterns":["a.*","b.*"]}`))
+	greedy.send(request("2", "commbus", "Subscribe", `{"event_patterns":["c.*"]}`))
+	greedy.send(request("3", "commbus", "Subscribe", `{"event_patterns":["d.*"]}`))
+	greedy.want(`FF {"id":"3","ok":false,"error":{"code":"RESOURCE_EXHAUSTED","message":"Too many patterns on this connection","retryable":true}}`, "")
+	other.send(request("4", "commbus", "Subscribe", `{"event_patterns":["d.*","e.*"]}`))
+	other.send(request("5", "commbus", "Subscribe", `{"event_patterns":["f.*"]}`))
+	other.want(`FF {"id":"5","ok":false,"error":{"code":"RESOURCE_EXHAUSTED","message":"Too many patterns in streams; try again","retryable":true}}`, "")
+	greedy.s.Closed()
+	other.send(request("6", "commbus", "Subscribe", `{"event_patterns":["f.*"]}`))
+	other.want("")
+}
+
 // TestFirstChunkKeepsTheFrameBound: a stream whose first chunk may not be sent is not opened
 // (§2.1).
 func TestFirstChunkKeepsTheFrameBound(t *testing.T) {

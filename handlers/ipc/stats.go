@@ -133,11 +133,14 @@ type Stats struct {
 	Counts kernel.Counts
 	Bus    bus.Stats
 	Orch   orchestration.Stats
+	// IdempotencyKeys are those of requests that changed something, IdempotencyBytes the bytes of
+	// their answers.
+	IdempotencyKeys, IdempotencyBytes int64
 }
 
 // Stats reads the counters. It takes the locks of the tables it counts, one at a time.
 func (s *Service) Stats() Stats {
-	st := Stats{Orch: s.orch.Stats()}
+	st := Stats{Orch: s.orch.Stats(), IdempotencyKeys: int64(s.requests.Len()), IdempotencyBytes: s.requests.Bytes()}
 	st.Counts, st.Bus = s.counts(s.now(link.Now()))
 	for row := range s.calls {
 		var c CallCount

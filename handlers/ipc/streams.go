@@ -43,11 +43,17 @@ func subscribe(t *turn) wire.Code {
 		return wire.ResourceExhausted
 	}
 	// The new stream is live before the old one stops, so that no event falls between the two.
+	var old *bus.Stream
+	if replaced != nil {
+		old = replaced.bus
+	}
 	var err error
-	switch st.bus, err = t.svc.bus.SubscribePatterns(t.s.port, types, patterns, st.overhead()); err {
+	switch st.bus, err = t.svc.bus.Resubscribe(old, t.s.port, types, patterns, st.overhead()); err {
 	case nil:
 	case bus.ErrPatterns:
 		return t.saturated("Too many patterns in streams; try again")
+	case bus.ErrPortPatterns:
+		return t.saturated("Too many patterns on this connection")
 	default:
 		return t.saturated(tooManyNames)
 	}

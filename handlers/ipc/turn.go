@@ -28,6 +28,9 @@ type turn struct {
 	seen   journal.Index // what it must have for the reply of the reader at hand
 	row    int           // which method is being answered, for counting
 	silent bool
+	whole  bool // the changes of the request at hand go into one block
+	// transient: a retry may get another answer, and nothing was changed; no key keeps the answer.
+	transient bool
 
 	opened  *liveStream // by the request at hand
 	reading reading
@@ -192,8 +195,8 @@ func (t *turn) validate(typ frame.Type, payload []byte) wire.Code {
 func (t *turn) call(m *method) (code wire.Code) {
 	t.row = m.index
 	t.out = mpack.AppendResponseHead(frame.Begin(t.out, frame.Response), t.id)
-	st := t.svc.store
-	if st.Log() == nil {
+	st, keyed := t.svc.store, t.isKeyed(m)
+	if st.Log() == nil && !keyed {
 		return m.handle(t)
 	}
 	if m.durability != None {
@@ -202,13 +205,13 @@ func (t *turn) call(m *method) (code wire.Code) {
 		}
 	}
 	t.seen = everything
-	if m.several {
-		code = t.handleWhole(m)
+	if m.several || keyed {
+		code = t.handleWhole(m, keyed)
 	} else {
 		code = m.handle(t)
 	}
-	if m.durability == Durable || m.reads {
-		if code != wire.OK {
+	if m.durability == Durable || m.reads || keyed {
+		if code != wire.OK || keyed {
 			t.seen = everything // it may report that something is missing, whose record knows no row
 		}
 		t.upTo = max(t.upTo, min(t.seen, st.Appended()))
@@ -217,10 +220,18 @@ func (t *turn) call(m *method) (code wire.Code) {
 	return code
 }
 
-// handleWhole runs a handler that makes several changes: they go into one block.
-func (t *turn) handleWhole(m *method) wire.Code {
+// handleWhole runs a handler that makes several changes, or one and its idempotency key: they go
+// into one block.
+func (t *turn) handleWhole(m *method, keyed bool) wire.Code {
 	t.svc.store.Begin()
-	defer t.svc.store.End()
+	t.whole = true
+	defer func() {
+		t.whole = false
+		t.svc.store.End()
+	}()
+	if keyed {
+		return t.handleKeyed(m)
+	}
 	return m.handle(t)
 }
 
@@ -247,12 +258,18 @@ func (t *turn) parse(payload []byte) wire.Code {
 	switch {
 	case problem != mpack.NoProblem:
 		return t.refuse(wire.InvalidArgument, problem.Text())
+	case r.IDIsOther:
+		return t.refuse(wire.InvalidArgument, "Invalid request field: id must be a string")
 	case len(r.ID) == 0:
 		return t.refuse(wire.InvalidArgument, "Missing required request field: id")
 	case len(r.ID) > wire.MaxIdentifier:
 		return t.refuse(wire.InvalidArgument, "Invalid request field: id exceeds 1024 bytes")
+	case r.ServiceIsOther:
+		return t.refuse(wire.InvalidArgument, "Invalid request field: service must be a string")
 	case len(r.Service) == 0:
 		return t.refuse(wire.InvalidArgument, "Missing required request field: service")
+	case r.MethodIsOther:
+		return t.refuse(wire.InvalidArgument, "Invalid request field: method must be a string")
 	case len(r.Method) == 0:
 		return t.refuse(wire.InvalidArgument, "Missing required request field: method")
 	case r.BodyIsOther:

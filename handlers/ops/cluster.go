@@ -15,12 +15,14 @@ type Cluster = obs.Cluster
 const StandbyHeader = "Trunkline-Standby"
 
 func (c Config) addCluster(mux *http.ServeMux) {
-	if c.Cluster != nil {
-		mux.HandleFunc("/cluster", func(w http.ResponseWriter, r *http.Request) {
-			check, _ := strconv.ParseBool(r.URL.Query().Get("check")) // anything else is no
-			answer(w, http.StatusOK, c.Cluster(r.Context(), check))
-		})
-	}
+	mux.HandleFunc("/cluster", func(w http.ResponseWriter, r *http.Request) {
+		if c.Cluster == nil {
+			refuse(w, &Refusal{Status: http.StatusNotFound, Text: obs.NoCluster})
+			return
+		}
+		check, _ := strconv.ParseBool(r.URL.Query().Get("check")) // anything else is no
+		answer(w, http.StatusOK, c.Cluster(r.Context(), check))
+	})
 }
 
 // markStandby adds the StandbyHeader.

@@ -7,6 +7,34 @@ import (
 	"testing"
 )
 
+// TestGuard: what nothing answers, and other ways to write a path, are guarded too. Only probes,
+// and scrapes by a setting, are not.
+func TestGuard(t *testing.T) {
+	c := newConfig(t)
+	c.Pprof, c.Projects, c.Console = true, http.NotFoundHandler(), http.NotFoundHandler()
+	c.Guard = func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	}
+	f := func(path string, status int) {
+		t.Helper()
+		if code, _, _ := ask(c, "GET", path); code != status {
+			t.Errorf("%s: %d, want %d", path, code, status)
+		}
+	}
+	for _, path := range []string{"/", "/nope", "/version", "/store", "/exacta/", "/exacta/projects", "/console/",
+		"/debug/pprof/", "/debug/pprof/heap", "/metrics", "/metrics/",
+		"/healthz/", "/healthz/x", "//healthz", "/healthz/../store", "/%2e/healthz", "/store?x=/healthz", "/Healthz"} {
+		f(path, 401)
+	}
+	f("/healthz", 200)
+	f("/readyz", 200)
+	f("/%68ealthz", 200)
+	c.PublicMetrics = true
+	f("/metrics", 200)
+	f("/metrics/x", 401)
+	f("/metrics/../store", 401)
+}
+
 // TestConsole: the web console takes POST, nothing else does, and browsers are led to it.
 func TestConsole(t *testing.T) {
 	c := newConfig(t)

@@ -12,9 +12,10 @@
 //	GET /console/…  the web console, of another room; browsers are led there from /
 //	GET /debug/pprof/…  profiles, only with admin.pprof
 //
-// It answers GET and HEAD only, changes nothing, and has no authentication: it binds to loopback
-// unless the operator insists (admin.insecure_bind). The web console is the exception: it takes
-// POST, and decides itself who may read and change. On a loopback address the Host header must name
+// It answers GET and HEAD only, and changes nothing, but for the web console, which takes POST. Who
+// may read is one rule for all routes: with tokens (admin.console_token_file) everything but probes
+// needs one. Without tokens it binds to loopback, unless the operator insists
+// (admin.insecure_bind). On a loopback address the Host header must name
 // this machine, but for probes and scrapers. At most maxConnections are open; further ones
 // wait in the backlog.
 package ops

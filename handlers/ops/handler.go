@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"trunkline/handlers/internal/conns"
 )
 
 // handler returns the routes of the admin listener, so that tests and embedders need no socket.
@@ -29,14 +31,14 @@ func handler(c Config) http.Handler {
 	if c.Monitor != nil {
 		mux.HandleFunc("/monitor", c.monitor)
 	}
-	mux.Handle("/metrics", promhttp.HandlerFor(c.Registry.Gatherer(), promhttp.HandlerOpts{
+	mux.Handle(metricsPath, promhttp.HandlerFor(c.Registry.Gatherer(), promhttp.HandlerOpts{
 		MaxRequestsInFlight: 4, // a scrape walks every metric: a fifth scraper waits for its next turn
 	}))
 	if c.Projects != nil {
 		mux.Handle(projectsPath, c.Projects)
 	}
 	if c.Console != nil {
-		mux.Handle(consolePath, c.Console)
+		mux.Handle(consolePath, kept(c.Console))
 		mux.HandleFunc("/{$}", toConsole)
 	}
 	if c.Pprof {
@@ -46,14 +48,56 @@ func handler(c Config) http.Handler {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	return c.readOnly(mux)
+	return c.readOnly(c.guarded(mux))
 }
+
+// guarded is the one rule for who may read: Guard decides about all paths, those that nothing
+// answers included, but for probes and, with PublicMetrics, scrapes.
+func (c Config) guarded(next http.Handler) http.Handler {
+	if c.Guard == nil {
+		return next
+	}
+	guarded := c.Guard(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isProbe(r) || c.PublicMetrics && r.URL.Path == metricsPath {
+			next.ServeHTTP(w, r)
+			return
+		}
+		guarded.ServeHTTP(w, r)
+	})
+}
+
+const metricsPath = "/metrics"
+
+// isProbe reports whether a request asks only whether the server is alive, or ready.
+func isProbe(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
 
 // projectsPath is below what the page of projects answers.
 const projectsPath = "/exacta/"
 
 // consolePath is below what the web console answers.
 const consolePath = "/console/"
+
+// kept keeps the connections of answers that are streams of events: they have pauses.
+func kept(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(&keeper{w, r}, r) })
+}
+
+type keeper struct {
+	http.ResponseWriter
+	r *http.Request
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (k *keeper) WriteHeader(status int) {
+	if k.Header().Get("Content-Type") == "text/event-stream" {
+		conns.KeepStream(k.ResponseWriter, k.r)
+	}
+	k.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (k *keeper) Unwrap() http.ResponseWriter { return k.ResponseWriter }
 
 // toConsole leads a browser to the web console. Programs find nothing, as at all other paths.
 func toConsole(w http.ResponseWriter, r *http.Request) {

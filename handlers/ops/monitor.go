@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"trunkline/handlers/internal/conns"
 )
 
 // MaxPayloadBytes is the most that /monitor shows of the payload of a frame.
@@ -77,6 +79,7 @@ func (c Config) monitor(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer m.Close()
+	conns.KeepStream(w, r)
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Time{}) // it would end the request, not only its reading
 	w.Header().Set("Content-Type", "application/x-ndjson")

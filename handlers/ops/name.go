@@ -4,24 +4,27 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
+
+	"trunkline/handlers/internal/conns"
 )
 
-// named answers under the names of this machine alone, where only this machine reaches the
-// listener: a page from elsewhere, in a browser here, reaches it under a name of its own that
-// points here. Probes and scrapers may come by a proxy under any name, and read nothing of clients;
-// projects have a rule of their own. Browsers always send a name.
-func named(ln net.Listener, next http.Handler) http.Handler {
+// named answers under the names of this machine and those of hosts alone, where only this machine
+// reaches the listener: a page from elsewhere, in a browser here, reaches it under a name of its
+// own that points here. Probes and scrapers may come by a proxy under any name, and read nothing of
+// clients; projects have a rule of their own. Browsers always send a name.
+func named(ln net.Listener, hosts conns.Hosts, next http.Handler) http.Handler {
 	if at, ok := ln.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Host == "" || isLoopback(r.Host) || forAll(r.URL.Path) {
+		if r.Host == "" || hosts.Allow(r.Host) || forAll(r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		refuse(w, &Refusal{Status: http.StatusMisdirectedRequest, Text: fmt.Sprintf("this server answers under localhost or a loopback address, not under %q", r.Host)})
+		refuse(w, &Refusal{Status: http.StatusMisdirectedRequest,
+			Text: fmt.Sprintf("this server answers under localhost, a loopback address, and the names of admin.allowed_hosts, not under %q",
+				r.Host)})
 	})
 }
 
@@ -32,13 +35,4 @@ func forAll(path string) bool {
 		return true
 	}
 	return strings.HasPrefix(path, projectsPath)
-}
-
-// isLoopback reports whether the Host of a request is localhost or a loopback address.
-func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"trunkline/handlers/internal/conns"
 )
 
 // TestNames: under loopback only this machine's names are answered, so that no page from elsewhere
@@ -13,13 +15,14 @@ import (
 func TestNames(t *testing.T) {
 	c := newConfig(t)
 	c.Console = http.NotFoundHandler()
+	c.AllowedHosts = []string{"Console.example:8443", "box."}
 	at := func(addr string) http.Handler {
 		ln, err := net.Listen("tcp", addr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = ln.Close() })
-		return named(ln, handler(c))
+		return named(ln, conns.NewHosts(c.AllowedHosts), handler(c))
 	}
 	loopback, far := at("127.0.0.1:0"), at("0.0.0.0:0")
 	f := func(h http.Handler, host, path string, status int) {
@@ -32,10 +35,12 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d", host, path, w.Code, w.Body, status)
 		}
 	}
-	for _, host := range []string{"localhost", "LOCALHOST:1", "127.0.0.1:50090", "127.8.9.1", "[::1]:50090", "[::1]", ""} {
+	for _, host := range []string{"localhost", "LOCALHOST:1", "127.0.0.1:50090", "127.8.9.1", "[::1]:50090", "[::1]", "",
+		"localhost.", "LocalHost.:50090", "console.example", "CONSOLE.example.:443", "box"} {
 		f(loopback, host, "/store", 200)
 	}
-	for _, host := range []string{"evil.example.org", "localhost.evil.org:50090", "10.0.0.1:50090", "0.0.0.0", "127.0.0.1.evil.org"} {
+	for _, host := range []string{"evil.example.org", "localhost.evil.org:50090", "10.0.0.1:50090", "0.0.0.0",
+		"127.0.0.1.evil.org", "console.example.evil.org", "x.box"} {
 		f(loopback, host, "/store", 421)
 		f(loopback, host, "/console/", 421)
 		f(loopback, host, "/debug/pprof/", 421)
@@ -50,6 +55,7 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.ln.Close()
+	defer s.lns[0].Close()
 	f(s.http.Handler, "evil.example.org", "/store", 421)
+	f(s.http.Handler, "console.example", "/store", 200)
 }

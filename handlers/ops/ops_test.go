@@ -12,12 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"trunkline/engine/obs"
+	"trunkline/fuzz/kit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { kit.Leaks(m) }
 
 func newConfig(t *testing.T) Config {
 	t.Helper()
@@ -129,20 +128,6 @@ func TestListenRefusesBeyondLoopback(t *testing.T) {
 	f("0.0.0.0:0", true, true)
 	f("127.0.0.1", false, false)
 	f("127.0.0.1:99999", false, false)
-}
-
-func TestNetwork(t *testing.T) {
-	f := func(addr, want string) {
-		t.Helper()
-		if got := network(addr); got != want {
-			t.Errorf("network(%q) = %s, want %s", addr, got, want)
-		}
-	}
-	f("0.0.0.0:0", "tcp4")
-	f("[::ffff:127.0.0.1]:0", "tcp4")
-	f("[::1]:0", "tcp6")
-	f("localhost:0", "tcp")
-	f(":0", "tcp")
 }
 
 // start serves c and returns the base URL; the server is shut down and checked at the end of the

@@ -7,17 +7,18 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"trunkline/engine/obs"
+	"trunkline/engine/reactor"
 	"trunkline/handlers/internal/conns"
 )
 
 // Bounds of the admin listener. Requests here are short, from one scraper and a few people.
 const (
 	maxHeaderBytes    = 16 << 10
-	maxConnections    = 64 // open at a time; further ones wait in the backlog until one closes
+	maxConnections    = 64 // open at a time on one address; see conns.Listener for further ones
+	probeConnections  = 32 // beside them, for probes; each answers one request
 	readTimeout       = 5 * time.Second
 	idleTimeout       = 60 * time.Second
 	writeTimeout      = 30 * time.Second
@@ -30,8 +31,16 @@ type Config struct {
 	Addr string
 	// Listener is bound to Addr already; nil: it is not.
 	Listener net.Listener
-	// InsecureBind allows an address that is not loopback (admin.insecure_bind).
+	// InsecureBind allows an address that is not loopback: it was asked for by name
+	// (admin.insecure_bind), or there are tokens.
 	InsecureBind bool
+	// Guard passes on requests of those who may read, and answers all others. nil: all may.
+	// Probes do not get there, nor scrapes with PublicMetrics (admin.public_metrics).
+	Guard         func(next http.Handler) http.Handler
+	PublicMetrics bool
+	// AllowedHosts are names under which a loopback address is asked, beside those of this machine
+	// (admin.allowed_hosts).
+	AllowedHosts []string
 	// Pprof adds /debug/pprof/ (admin.pprof).
 	Pprof bool
 	// Live returns nil while the loops tick; /healthz shows its error. It must return promptly.
@@ -42,7 +51,7 @@ type Config struct {
 	Recovery func() *Recovery
 	// Store returns the body of /store. It may take locks, and must return promptly.
 	Store func() Store
-	// Cluster returns the body of /cluster; nil: it is not found.
+	// Cluster returns the body of /cluster; nil: the server is not a node of a cluster.
 	Cluster func(ctx context.Context, check bool) Cluster
 	// Standing returns what this server is to the journal of its cluster; nil, or that it returns:
 	// there is none.
@@ -70,26 +79,28 @@ type Config struct {
 	Logger   *slog.Logger
 }
 
-// Server is a bound admin listener.
+// Server is a bound admin listener; "localhost" is one in each family.
 type Server struct {
-	ln   net.Listener
+	lns  []net.Listener
 	http *http.Server
 }
 
 // Listen binds the address; nothing is answered before Serve. It refuses an address beyond loopback
-// without InsecureBind, because everything here is readable without authentication.
+// without InsecureBind.
 func Listen(c Config) (*Server, error) {
 	if err := checkAddr(c); err != nil {
 		return nil, err
 	}
-	ln, err := c.Listener, error(nil)
-	if ln == nil {
-		if ln, err = net.Listen(network(c.Addr), c.Addr); err != nil {
-			return nil, fmt.Errorf("cannot listen on admin.listen_addr %s: %w", c.Addr, err)
+	lns := []net.Listener{c.Listener}
+	if c.Listener == nil {
+		var err error
+		if lns, err = reactor.ListenLocal(c.Addr); err != nil {
+			return nil, fmt.Errorf("cannot open admin.listen_addr: %w", err)
 		}
 	}
 	h := &http.Server{
-		Handler:           named(ln, handler(c)),
+		Handler:           admitted(named(lns[0], conns.NewHosts(c.AllowedHosts), handler(c))),
+		ConnContext:       conns.With,
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -100,15 +111,47 @@ func Listen(c Config) (*Server, error) {
 	if c.Pprof {
 		h.WriteTimeout = pprofWriteTimeout
 	}
-	return &Server{ln: conns.Limit(ln, maxConnections), http: h}, nil
+	for i, ln := range lns {
+		bounded := conns.Limit(ln, maxConnections)
+		bounded.Reserve(probeConnections)
+		lns[i] = bounded
+	}
+	return &Server{lns: lns, http: h}, nil
 }
 
-// Addr returns the address it really listens on.
-func (s *Server) Addr() string { return s.ln.Addr().String() }
+// admitted refuses what can be read in two ways, and answers only probes where the connection has a
+// place that is reserved for them.
+func admitted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		last := func(status int, text string) {
+			w.Header().Set("Connection", "close")
+			http.Error(w, text, status)
+		}
+		switch {
+		case conns.Ambiguous(r):
+			last(http.StatusBadRequest, conns.TextAmbiguous)
+		case !conns.Reserved(r):
+			next.ServeHTTP(w, r)
+		case isProbe(r):
+			w.Header().Set("Connection", "close")
+			next.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Retry-After", "1")
+			last(http.StatusServiceUnavailable, "too many connections: the places that are left are for /healthz and /readyz")
+		}
+	})
+}
 
-// Serve answers until Shutdown; it returns nil then, else the reason it stopped.
+// Addr returns the address it really listens on, of "localhost" the one of IPv4.
+func (s *Server) Addr() string { return s.lns[0].Addr().String() }
+
+// Serve answers until Shutdown; it returns nil then, else the first reason why a listener stopped.
 func (s *Server) Serve() error {
-	if err := s.http.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
+	stopped := make(chan error, len(s.lns))
+	for _, ln := range s.lns {
+		go func() { stopped <- s.http.Serve(ln) }()
+	}
+	if err := <-stopped; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("cannot serve the admin endpoint: %w", err)
 	}
 	return nil
@@ -120,8 +163,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if err != nil {
 		_ = s.http.Close()
 	}
-	// A server whose Serve never ran does not know its listener yet.
-	_ = s.ln.Close()
+	// A server whose Serve never ran does not know its listeners yet.
+	for _, ln := range s.lns {
+		_ = ln.Close()
+	}
 	return err
 }
 
@@ -131,20 +176,8 @@ func checkAddr(c Config) error {
 		return fmt.Errorf("cannot use admin.listen_addr %q: %w", c.Addr, err)
 	}
 	if !a.IP.IsLoopback() && !c.InsecureBind {
-		return fmt.Errorf("cannot use admin.listen_addr %q: not a loopback address, and admin.insecure_bind is false", c.Addr)
+		return fmt.Errorf("cannot use admin.listen_addr %q: "+
+			"not a loopback address, without tokens, and admin.insecure_bind is false", c.Addr)
 	}
 	return nil
-}
-
-// network keeps a literal address in its family: plain "tcp" would open 0.0.0.0 for IPv6 as well.
-func network(addr string) string {
-	host, _, _ := net.SplitHostPort(addr)
-	ip, err := netip.ParseAddr(host)
-	switch {
-	case err != nil:
-		return "tcp"
-	case ip.Unmap().Is4():
-		return "tcp4"
-	}
-	return "tcp6"
 }

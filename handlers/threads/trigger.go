@@ -40,12 +40,12 @@ func (c *call) trigger(dst []byte) []byte {
 func (s *Service) appendTrigger(dst []byte, j *core.Job, d method.Dialect) []byte {
 	result := j.Status.Result(j.Final)
 	if d == method.Legacy {
-		if result = "queued"; j.Status.Action() != core.Queued.Action() {
+		if result = "queued"; j.Action() != core.Queued.Action() {
 			result = "fallback_required"
 		}
 	}
 	b := jsonx.Build(dst).Text("trigger_id", j.ID).Text("target_agent_id", j.Target)
-	b = b.Text("action", j.Status.Action()).Text("result", result).Text("job_status", j.Status.String())
+	b = b.Text("action", j.Action()).Text("result", result).Text("job_status", j.Status.String())
 	if j.Status == core.Deferred {
 		why := "human_input_busy"
 		if j.Code == core.CodeRateLimited {

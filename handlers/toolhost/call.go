@@ -169,7 +169,11 @@ func (c *call) reserve(out []byte) (_ []byte, next step) {
 	if s.keyNow == 0 {
 		s.keyNow = c.srv.idem.Now()
 	}
-	switch o, r := c.srv.idem.Begin(s.keyNow, c.key, c.hash, s); o {
+	begin := (*idem.Table).Begin
+	if repeatable(&c.entry.Descriptor) {
+		begin = (*idem.Table).BeginRepeatable
+	}
+	switch o, r := begin(c.srv.idem, s.keyNow, c.key, c.hash, s); o {
 	case idem.Done:
 		if !c.known { // a key that is used once costs no memory
 			c.srv.memo.Keep(c.req.name, &c.key, c.req.input, &c.hash)
@@ -177,6 +181,10 @@ func (c *call) reserve(out []byte) (_ []byte, next step) {
 		return c.show(out, r)
 	case idem.Unknown:
 		return c.unknown(out)
+	case idem.Interrupted:
+		if _, ok := c.srv.idem.Restart(c.key); !ok { // another caller was faster
+			return c.reserve(out)
+		}
 	case idem.InFlight:
 		s.waitsFor, s.waits = c.key, true
 		return out, stepWait
@@ -237,9 +245,18 @@ func (c *call) consume(out []byte) (_ []byte, next step) {
 	return out, stepRun
 }
 
+// leaseRequired adds, for clients over TCP, how they get a lease.
 func (c *call) leaseRequired(out []byte) []byte {
-	return c.id.end(jsonx.Build(out).Bool("ok", false).Text("error", "lease_required").
-		Int("tier", int64(c.entry.Tier)).Text("aid", c.entry.AID))
+	o := jsonx.Build(out).Bool("ok", false).Text("error", "lease_required").
+		Int("tier", int64(c.entry.Tier)).Text("aid", c.entry.AID)
+	switch {
+	case c.s.via != TCP:
+	case c.srv.cfg.OperatorToken == "":
+		o = o.Text("hint", "this server issues leases on stdin only: MACHINA_OPERATOR_TOKEN lets operators issue them here, MACHINA_LEASE_ENFORCE=0 asks for none")
+	default:
+		o = o.Text("hint", "an operator gets a token for one call by _lease.issue, with _operator_token; the call carries it in _lease_token")
+	}
+	return c.id.end(o)
 }
 
 func (c *call) leaseRejected(out []byte, no *rejection) []byte {

@@ -210,8 +210,8 @@ var lineEnd = []byte{'\n'}
 func (s *Server) SocketLimits() link.Limits {
 	l := StdinLimits()
 	l.IdleAfter, l.FrameWithin, l.SendWithin = int64(idleAfter), int64(lineWithin), int64(sendWithin)
-	l.LateFrame = string(appendFault(nil, "read timeout", requestID{}))
-	l.Input, l.NoRoom = s.unfinished, string(appendFault(nil, errOverloaded, requestID{}))
+	l.LateFrame = func(dst []byte) []byte { return appendFault(dst, "read timeout", requestID{}) }
+	l.Input, l.NoRoom = s.unfinished, func(dst []byte) []byte { return appendFault(dst, errOverloaded, requestID{}) }
 	return l
 }
 

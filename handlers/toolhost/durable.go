@@ -63,15 +63,9 @@ func (c *call) show(out []byte, r *idem.Stored) (_ []byte, next step) {
 // unknownOutcome is the answer about a tool that may have done its work before the server ended.
 const unknownOutcome = "outcome unknown: the server ended while the tool ran"
 
-// unknown decides about a key that was begun before a restart and has no outcome:
-// a tool that only computes is run again; any other must not do its work twice.
+// unknown answers a key that was begun before a restart and has no outcome, for a tool that must
+// not do its work twice.
 func (c *call) unknown(out []byte) (_ []byte, next step) {
-	if repeatable(&c.entry.Descriptor) {
-		if _, ok := c.srv.idem.Restart(c.key); ok {
-			return out, stepRun
-		}
-		return c.reserve(out)
-	}
 	o := outcomeOf(tool.Broken(c.entry.AID, tool.Exception, 0, unknownOutcome))
 	stored := c.srv.idem.FinishUnknown(c.key, o.stored(c))
 	if stored == nil { // another caller was faster
@@ -80,6 +74,8 @@ func (c *call) unknown(out []byte) (_ []byte, next step) {
 	return c.show(out, stored)
 }
 
+// repeatable reports whether a tool only computes. The table keeps that with the key: a manifest
+// that changes before a restart does not make an execution repeatable.
 func repeatable(d *tool.Descriptor) bool {
 	return tool.TierOf("", d.SideEffects) == 0 && (d.Deterministic || d.Tier == 0)
 }

@@ -258,5 +258,11 @@ func TestEnforcement(t *testing.T) {
 	f(EnforceOff)
 	r := newRig(t, func(c *Config) { c.EnforceLeases = EnforceTCP })
 	r.open(Unix).want(`{"aid":"AID.WRITE.v1","_lease_token":"ignored"}`, okReply)
-	r.open(TCP).want(`{"aid":"AID.WRITE.v1"}`, `{"ok":false,"error":"lease_required","tier":1,"aid":"AID.WRITE.v1"}`)
+	// Over TCP the refusal has how to get one.
+	const required = `{"ok":false,"error":"lease_required","tier":1,"aid":"AID.WRITE.v1","hint":"`
+	r.open(TCP).want(`{"aid":"AID.WRITE.v1"}`,
+		required+`this server issues leases on stdin only: MACHINA_OPERATOR_TOKEN lets operators issue them here, MACHINA_LEASE_ENFORCE=0 asks for none"}`)
+	r = newRig(t, func(c *Config) { c.EnforceLeases, c.OperatorToken = EnforceTCP, "op" })
+	r.open(TCP).want(`{"aid":"AID.WRITE.v1"}`,
+		required+`an operator gets a token for one call by _lease.issue, with _operator_token; the call carries it in _lease_token"}`)
 }

@@ -11,7 +11,8 @@ import (
 func TestProtocolErrors(t *testing.T) {
 	p := newRig(t, nil).open(Stdin)
 	f := func(line, want string) { t.Helper(); p.want(line, fault(want)) }
-	for _, line := range []string{`nope`, `{'aid':'E'}`, `{"aid":"E",}`, `{"aid":"E"} x`, `{"aid":"E","n":NaN}`, `null`, ` `, "{\"aid\":\"\xff\"}", "\ufeff{}",
+	for _, line := range []string{`nope`, `{'aid':'E'}`, `{"aid":"E",}`, `{"aid":"E"} x`, `{"aid":"E","n":NaN}`, `null`,
+		` `, "{\"aid\":\"\xff\"}", "\ufeff\ufeff{}",
 		`{"x":` + strings.Repeat("[", 32) + strings.Repeat("]", 32) + `}`} {
 		f(line, "invalid JSON")
 	}

@@ -214,7 +214,7 @@ func (r *request) readInput() (fault string) {
 	case jsonx.Absent, jsonx.Null:
 	case jsonx.String:
 		given = true
-		r.input = jsonx.AppendUnescaped(r.input, m.Raw)
+		r.input = jsonx.TrimBOM(jsonx.AppendUnescaped(r.input, m.Raw))
 		if fault := r.checkInput(); fault != "" {
 			return fault
 		}

@@ -211,6 +211,7 @@ func (s *session) takeCall() *call {
 // serve takes a line through the steps of toolhost §4.3.
 func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	s := c.s
+	line = jsonx.TrimBOM(line)
 	fault := c.req.scan(line, s.last)
 	if c.id, _ = c.req.requestID(); fault != "" {
 		return appendFault(out, fault, c.id), false

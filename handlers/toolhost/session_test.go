@@ -155,10 +155,11 @@ func TestLongFault(t *testing.T) {
 // one does not come.
 func TestLimits(t *testing.T) {
 	in, sock := StdinLimits(), new(Server).SocketLimits()
-	if in.IdleAfter != 0 || in.FrameWithin != 0 || in.SendWithin != 0 || in.LateFrame != "" {
+	if in.IdleAfter != 0 || in.FrameWithin != 0 || in.SendWithin != 0 || in.LateFrame != nil {
 		t.Errorf("stdin has timers: %+v", in)
 	}
-	if sock.IdleAfter != 900e9 || sock.FrameWithin != 30e9 || sock.SendWithin != 30e9 || sock.LateFrame != fault("read timeout")+"\n" {
+	if sock.IdleAfter != 900e9 || sock.FrameWithin != 30e9 || sock.SendWithin != 30e9 ||
+		string(sock.LateFrame(nil)) != fault("read timeout")+"\n" {
 		t.Errorf("%+v", sock)
 	}
 	for _, l := range []link.Limits{in, sock} {

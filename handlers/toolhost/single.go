@@ -60,7 +60,7 @@ func (s *Single) Run(aid string, stdin io.Reader) (line []byte, code int) {
 		return appendFault(nil, s.badJSON(), requestID{}), exitBadStdin
 	}
 	var c call
-	id, fault := s.read(&c, aid, text)
+	id, fault := s.read(&c, aid, jsonx.TrimBOM(text))
 	if fault != "" {
 		if line = appendFault(nil, fault, id); len(line) > maxReply {
 			line = appendFault(nil, errTooLarge, id)

@@ -42,7 +42,7 @@ func TestSingle(t *testing.T) {
 	both("AID.PANIC.v1", `{}`, toolReply("false", "TOOL_ERROR", "{}", "panic: boom",
 		state("")+`,"dispatch_error":{"error":true,"aid":"AID.PANIC.v1","type":"exception","detail":"panic: boom"}`), 0)
 
-	for _, bad := range []string{"", "nope", "[]", "null", "5", "{} {}", "\ufeff{}"} {
+	for _, bad := range []string{"", "nope", "[]", "null", "5", "{} {}", "\ufeff\ufeff{}"} {
 		f(false, "AID.NOOP.v1", bad, fault("invalid JSON request on stdin"), 5)
 		f(true, "AID.NOOP.v1", bad, fault("invalid JSON on stdin"), 5)
 	}

@@ -3,7 +3,9 @@ package goal
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -50,6 +52,35 @@ func (g Grid) Print(out io.Writer) {
 		fmt.Fprintln(w)
 	}
 	w.Flush()
+}
+
+// Markdown is the grid as a table of a page, without its title. text writes the cells that are no
+// strings; columns of such alone stand to the right.
+func (g Grid) Markdown(text func(cell any) string) string {
+	var out strings.Builder
+	line := func(n int, cell func(i int) any) {
+		for i := range n {
+			s, ok := cell(i).(string)
+			if !ok {
+				s = text(cell(i))
+			}
+			out.WriteString("| " + strings.ReplaceAll(s, "|", `\|`) + " ")
+		}
+		out.WriteString("|\n")
+	}
+	line(len(g.Head), func(i int) any { return g.Head[i] })
+	for i := range g.Head {
+		isText := func(row []any) bool { _, ok := row[i].(string); return ok }
+		out.WriteString("|---")
+		if len(g.Rows) > 0 && !slices.ContainsFunc(g.Rows, isText) {
+			out.WriteString(":")
+		}
+	}
+	out.WriteString("|\n")
+	for _, row := range g.Rows {
+		line(len(row), func(i int) any { return row[i] })
+	}
+	return out.String()
 }
 
 // Text is a cell as people read it: three significant digits of what is no whole number, - for nil

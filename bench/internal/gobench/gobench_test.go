@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"trunkline/fuzz/rounds"
 )
 
 func TestParse(t *testing.T) {
@@ -15,6 +17,7 @@ pkg: trunkline/x
 BenchmarkFind/plain300/sonic-valid-searcher-2         	  132286	       463.2 ns/op	 647.60 MB/s	       460.6 cpu-ns/op	       0 B/op
 BenchmarkFind/echo-52 	  10	       1 ns/op
 for people
+BenchmarkLast
 pkg: trunkline/y
 BenchmarkLast-16 1 2e3 ns/op
 PASS`
@@ -26,7 +29,8 @@ PASS`
 	if got, err := parse(text); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, bad := range []string{"BenchmarkX\n", "BenchmarkX-2 10 1 ns/op 5\n", "BenchmarkX-2 x 1 ns/op\n", "BenchmarkX-2 10 x ns/op\n", "BenchmarkX-2 10 --- FAIL\n"} {
+	for _, bad := range []string{"BenchmarkX-2 10 1 ns/op 5\n", "BenchmarkX-2 x 1 ns/op\n", "BenchmarkX-2 10 x ns/op\n",
+		"BenchmarkX-2 10 --- FAIL\n"} {
 		if got, err := parse(bad); err == nil {
 			t.Errorf("%q was taken as %+v", bad, got)
 		}
@@ -35,8 +39,8 @@ PASS`
 
 // TestBinary builds a module of one package, and a package without tests.
 func TestBinary(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a test binary")
+	if !rounds.Long() {
+		t.Skip("builds test binaries, in the long form")
 	}
 	root := t.TempDir()
 	for name, text := range map[string]string{

@@ -2,9 +2,9 @@ package gobench
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
+
+	"golang.org/x/perf/benchfmt"
 )
 
 // The units of every benchmark, and that of the processor time, which some report.
@@ -22,31 +22,28 @@ type Result struct {
 	Values map[string]float64
 }
 
-// processors is the number of CPUs behind the name of a benchmark.
-var processors = regexp.MustCompile(`-\d+$`)
-
 // parse reads benchmark text (golang.org/design/14313). A line that begins as a result and is none
 // is an error, because a figure would be lost; other lines are for people and left out.
 func parse(text string) (all []Result, err error) {
-	for line := range strings.Lines(text) {
-		name, ok := strings.CutPrefix(line, "Benchmark")
-		if !ok {
-			continue
-		}
-		f := strings.Fields(name)
-		if len(f) < 4 || len(f)%2 != 0 {
-			return nil, fmt.Errorf("cannot read %q: a result is a name, a count, and pairs of value and unit", line)
-		}
-		r := Result{Name: processors.ReplaceAllString(f[0], ""), Values: map[string]float64{}}
-		if r.N, err = strconv.Atoi(f[1]); err != nil {
-			return nil, fmt.Errorf("cannot read %q: %w", line, err)
-		}
-		for i := 2; i < len(f); i += 2 {
-			if r.Values[f[i+1]], err = strconv.ParseFloat(f[i], 64); err != nil {
-				return nil, fmt.Errorf("cannot read %q: %w", line, err)
+	in := benchfmt.NewReader(strings.NewReader(text), "the benchmarks' output")
+	for in.Scan() {
+		switch line := in.Result().(type) {
+		case *benchfmt.SyntaxError:
+			return nil, fmt.Errorf("cannot read a result: %w", line)
+		case *benchfmt.Result:
+			_, parts := line.Name.Parts()
+			r := Result{Name: line.Name.String(), N: line.Iters, Values: map[string]float64{}}
+			if n := len(parts); n > 0 && parts[n-1][0] == '-' {
+				r.Name = strings.TrimSuffix(r.Name, string(parts[n-1]))
 			}
+			for _, v := range line.Values {
+				if v.OrigUnit != "" { // they become seconds
+					v.Value, v.Unit = v.OrigValue, v.OrigUnit
+				}
+				r.Values[v.Unit] = v.Value
+			}
+			all = append(all, r)
 		}
-		all = append(all, r)
 	}
-	return all, nil
+	return all, in.Err()
 }

@@ -1,9 +1,11 @@
 package load
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
@@ -16,8 +18,8 @@ import (
 // probes, attacks. It takes and gives frames as they are, which handlers/ipc/client does not.
 type Client struct {
 	net.Conn
-	buf  []byte // what was read and not yet taken
-	used int
+	in  *bufio.Reader
+	buf []byte // the frame that came last
 }
 
 // clientTimeout bounds one call of a Client.
@@ -29,26 +31,24 @@ func Dial(addr string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot dial %s: %w", addr, err)
 	}
-	return &Client{Conn: c}, nil
+	return &Client{Conn: c, in: bufio.NewReader(c)}, nil
 }
 
 // Next returns the next frame. The payload is valid until the next call.
 func (c *Client) Next() (typ byte, payload []byte, err error) {
-	for {
-		typ, payload, size, whole, err := ParseFrame(c.buf[c.used:])
-		if c.used += size; whole || err != nil {
-			return typ, payload, err
+	prefix, err := c.in.Peek(frame.PrefixSize)
+	if err == nil {
+		size := frame.Len(prefix)
+		if size <= frame.PrefixSize || size > frame.PrefixSize+maxFrame {
+			return 0, nil, fmt.Errorf("cannot read a frame: length %d is outside 1..%d", size-frame.PrefixSize, maxFrame)
 		}
-		held := copy(c.buf, c.buf[c.used:])
-		c.buf, c.used = append(c.buf[:held], make([]byte, max(64<<10, held))...), 0
-		n, err := c.Read(c.buf[held:])
-		if c.buf = c.buf[:held+n]; n == 0 && err != nil {
-			if err == io.EOF && held > 0 {
-				err = io.ErrUnexpectedEOF
-			}
-			return 0, nil, fmt.Errorf("cannot read a frame: %w", err)
-		}
+		c.buf = slices.Grow(c.buf[:0], size)[:size]
+		_, err = io.ReadFull(c.in, c.buf)
 	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("cannot read a frame: %w", err)
+	}
+	return c.buf[frame.PrefixSize], c.buf[frame.HeaderSize:], nil
 }
 
 // Exchange writes request, one frame, and returns the type and payload of the next frame, valid
@@ -71,7 +71,7 @@ func (c *Client) Call(id, service, method string, body ...Field) (reply map[stri
 		return nil, 0, err
 	}
 	if typ == Error {
-		return nil, 0, refused(0, payload)
+		return nil, 0, refused(payload)
 	}
 	var f message.Frame
 	if _, err := f.UnmarshalMsg(payload); err != nil || typ != Response || f.ID != id || f.Ok == nil || !*f.Ok {

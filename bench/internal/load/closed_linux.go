@@ -1,77 +1,279 @@
 package load
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
 
-	"trunkline/cmd/trunkline/loadgen"
+	"golang.org/x/sys/unix"
 )
 
-// The closed loop of the load generator, by the names that parts use.
-type (
-	// Config describes a load.
-	Config = loadgen.Closed
-	// Session is a load that runs.
-	Session = loadgen.Session
-	// Paced are the latencies of a load with a rate.
-	Paced = loadgen.Paced
-	// Tape is the list of requests of one connection.
-	Tape = loadgen.Tape
-	// Histogram counts latencies.
-	Histogram = loadgen.Latencies
-	// Protocol is the framing of the replies.
-	Protocol = loadgen.Framing
-)
+// Config describes a closed loop: connections that keep their depth of requests in flight, for
+// comparing what servers cost. One worker goroutine owns many connections through one epoll
+// instance and allocates nothing per request; it answers each batch of replies with one write of as
+// many requests, as a pipelining client does. With PerSec it is paced instead (see Pace).
+type Config struct {
+	Addr     string   // host:port
+	Protocol Protocol // of the replies; nil: frames of kernel-ipc §2.1
+	Tapes    []*Tape  // one connection each
+	Reply    int      // Lines: bytes of each reply, the line feed included
+	Good     string   // Answers: how each reply begins
+	Greeted  string   // Answers: how what answers a Tape's Hello begins, if anything does
+	Event    string   // Answers: how a line begins that counts as a chunk, if any does
+	Depth    int      // requests in flight per connection
+	Workers  int      // goroutines; 0 means 1
+	CPUs     []int    // pin the workers to these CPUs; empty: anywhere
+	Once     bool     // send every tape once instead of until Stop
+	// Spin has the workers poll instead of sleep when nothing has arrived, so that a server does
+	// not pay, in its write calls, for waking this process: a constant-reply server that outruns
+	// the generator never does.
+	Spin bool
+	// Full has Session.Warm wait, within reason, until as many replies came as requests are in
+	// flight: with so many connections that their set-up takes longer than the warm-up, a window
+	// would show that.
+	Full bool
+	// Refused evaluates an ERROR frame: tag is the request's, payload is valid during the call. An
+	// error ends the connection. Nil lets no ERROR frame pass, and its error is a *Failure. Workers
+	// call it concurrently.
+	Refused func(tag uint8, payload []byte) error
 
-// The runs of bytes that a fresh frame of a Tape replaces with the tape's counter.
+	// PerSec, if it is not 0, is how many requests per second are sent over all connections,
+	// whatever the replies do, by one worker. Depth bounds what is in flight; what is due beyond it
+	// waits, and its latency grows: latencies count from when a request was due, so that a server,
+	// or a generator, that falls behind shows.
+	PerSec float64
+	For    time.Duration // how long requests are due; 0: until Stop
+	Tick   time.Duration // the time between two bursts: requests are due at its multiples; 0 means a millisecond
+	// Burst is how many requests that are due together one connection gets, with one write; 0 means
+	// 1. Where it is all of a tick's, connections take turns: each sends its burst at a moment of
+	// its own.
+	Burst int
+	Slice time.Duration // RunPaced: latencies are counted apart for each slice of the run
+}
+
+// Session is a closed loop that runs.
+type Session struct {
+	cfg       Config
+	wait      int // milliseconds a worker may sleep
+	epoch     time.Time
+	workers   []*worker
+	done      chan struct{}
+	stopping  atomic.Bool
+	recording atomic.Bool
+	deadConns atomic.Int64
+	dropped   atomic.Uint64
+
+	mu   sync.Mutex
+	errs []error
+}
+
 const (
-	Placeholder      = loadgen.Placeholder
-	ShortPlaceholder = loadgen.ShortPlaceholder
+	// maxErrors bounds the distinct errors a Session keeps.
+	maxErrors = 8
+	// stallTimeout bounds how much longer than asked for a window lasts that no reply has come in
+	// yet: a sync that stalls is longer than a short window.
+	stallTimeout = 10 * time.Second
+	// fillTimeout bounds how much longer than asked for a warm-up lasts that is to see the load in
+	// full.
+	fillTimeout = 3 * time.Second
 )
 
-// What replies a load takes.
-var (
-	Kernel  Protocol                         // frames of kernel-ipc §2.1, the zero Protocol
-	HTTP    Protocol = loadgen.Responses     // HTTP/1.1, connections that are kept
-	Lines   Protocol = loadgen.LineReplies   // one line to each line, all of the length Config.Reply
-	Answers Protocol = loadgen.AnswerReplies // one line to each line, all beginning with Config.Good
-)
-
-// Start connects and begins to send. Without Config.Refused the error of an ERROR frame is a
-// *Failure.
+// Start connects every tape's connection and begins to send. Stop must follow.
 func Start(cfg Config) (*Session, error) {
-	if cfg.Refused == nil {
-		cfg.Refused = refused
+	if cfg.Depth < 1 || len(cfg.Tapes) == 0 {
+		return nil, fmt.Errorf("cannot run %d connections at depth %d", len(cfg.Tapes), cfg.Depth)
 	}
-	return loadgen.Start(cfg)
+	if err := cfg.checkPace(); err != nil {
+		return nil, err
+	}
+	s := &Session{cfg: cfg, wait: pollMillis, done: make(chan struct{})}
+	if cfg.Spin {
+		s.wait = 0
+	}
+	if cfg.PerSec > 0 {
+		s.cfg.Workers = 1
+	}
+	for range min(max(s.cfg.Workers, 1), len(cfg.Tapes)) {
+		epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+		if err != nil {
+			s.close()
+			return nil, fmt.Errorf("cannot open an epoll instance: %w", err)
+		}
+		s.workers = append(s.workers, &worker{s: s, epoll: epoll, buf: make([]byte, closedBuffer)})
+	}
+	for i, t := range cfg.Tapes {
+		if err := s.workers[i%len(s.workers)].connect(t); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	if err := s.setPace(); err != nil {
+		s.close()
+		return nil, err
+	}
+	s.epoch = time.Now()
+	go s.run()
+	return s, nil
 }
 
-func refused(_ uint8, payload []byte) error {
-	f, err := ParseFailure(payload)
+// connect opens the connection of a tape. It takes over the descriptor of an ordinary one.
+func (w *worker) connect(t *Tape) error {
+	if t.Len() == 0 {
+		return errors.New("cannot send an empty tape")
+	}
+	cfg := &w.s.cfg
+	fd, err := dialDescriptor(cfg.Addr)
 	if err != nil {
 		return err
 	}
-	return f
+	t.seal(cfg.Depth)
+	t.reply = t.next
+	c := &pipeline{fd: fd, index: len(w.conns), tape: t, remaining: -1, batches: make([]batch, cfg.Depth+1)}
+	if cfg.Once {
+		c.remaining = t.Len()
+	}
+	w.conns = append(w.conns, c)
+	e := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(c.index)}
+	if err := unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, fd, &e); err != nil {
+		return fmt.Errorf("cannot watch a connection: %w", err)
+	}
+	if len(t.Hello) > 0 {
+		return c.write(t.Hello)
+	}
+	return nil
 }
 
-// RunPaced sends for cfg.For and returns the latencies of all slices.
-func RunPaced(cfg Config) (*Paced, error) { return loadgen.RunPaced(cfg) }
-
-// SendOnce sends every tape once at the given depth and waits for all replies.
-func SendOnce(addr string, p Protocol, tapes []*Tape, depth int) error {
-	s, err := Start(Config{Addr: addr, Protocol: p, Tapes: tapes, Depth: depth, Once: true})
-	if err != nil {
-		return err
+// run waits for every worker and closes what they used.
+func (s *Session) run() {
+	var wg sync.WaitGroup
+	for _, w := range s.workers {
+		wg.Go(func() {
+			if err := w.pinned(s.cfg.CPUs); err != nil {
+				s.dropped.Add(uint64(w.inflight()))
+				s.report(err)
+			}
+		})
 	}
-	_, err = s.Wait()
-	return err
+	wg.Wait()
+	s.close()
+	close(s.done)
 }
 
-// AppendPost appends a POST of a JSON body on a connection that is kept, with more fields of its
-// header.
-func AppendPost(dst []byte, path string, body []byte, fields ...string) []byte {
-	dst = fmt.Appendf(dst, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", path, len(body))
-	for _, f := range fields {
-		dst = append(append(dst, f...), "\r\n"...)
+func (s *Session) close() {
+	for _, w := range s.workers {
+		for _, c := range w.conns {
+			if !c.dead {
+				unix.Close(c.fd)
+			}
+		}
+		w.pace.close()
+		unix.Close(w.epoll)
 	}
-	return append(append(dst, "\r\n"...), body...)
+}
+
+func (s *Session) nanotime() int64 { return int64(time.Since(s.epoch)) }
+
+func (s *Session) report(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.errs {
+		if e.Error() == err.Error() {
+			return
+		}
+	}
+	if len(s.errs) < maxErrors {
+		s.errs = append(s.errs, err)
+	}
+}
+
+// refused decides about an ERROR frame.
+func (s *Session) refused(tag uint8, payload []byte) error {
+	if s.cfg.Refused != nil {
+		return s.cfg.Refused(tag, payload)
+	}
+	return refused(payload)
+}
+
+// Replies returns the number of replies so far, errors that were let pass included.
+func (s *Session) Replies() (n uint64) {
+	for _, w := range s.workers {
+		n += w.replies.Load()
+	}
+	return n
+}
+
+// Chunks returns the number of stream frames, or of events, so far.
+func (s *Session) Chunks() (n uint64) {
+	for _, w := range s.workers {
+		n += w.chunks.Load()
+	}
+	return n
+}
+
+// Dropped returns the number of requests that will never be answered because their connection
+// failed.
+func (s *Session) Dropped() uint64 { return s.dropped.Load() }
+
+// Record switches the counting of latencies on or off.
+func (s *Session) Record(on bool) { s.recording.Store(on) }
+
+// Warm lets the load run for a while, and until it is Full.
+func (s *Session) Warm(lasting time.Duration) {
+	time.Sleep(lasting)
+	if s.cfg.Full {
+		s.until(func() bool { return s.Replies() >= uint64(len(s.cfg.Tapes)*s.cfg.Depth) }, fillTimeout)
+	}
+}
+
+// Last lets the load run for a while, counts latencies, and goes on, within reason, until a reply
+// has come.
+func (s *Session) Last(lasting time.Duration) {
+	before := s.Replies()
+	s.Record(true)
+	defer s.Record(false)
+	time.Sleep(lasting)
+	s.until(func() bool { return s.Replies() > before }, stallTimeout)
+}
+
+// until waits for something, at most for a while or until the load has ended.
+func (s *Session) until(is func() bool, within time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for !is() {
+		select {
+		case <-s.done:
+			return
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+	}
+}
+
+// Done is closed when every connection has finished: after Stop, after a tape sent Once, or when
+// all have failed.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Stop sends no more requests, waits for the replies in flight, closes the connections and returns
+// the latencies recorded. The error joins everything that went wrong, missing replies included.
+func (s *Session) Stop() (*Histogram, error) {
+	s.stopping.Store(true)
+	return s.Wait()
+}
+
+// Wait is Stop for a run that ends by itself.
+func (s *Session) Wait() (*Histogram, error) {
+	<-s.done
+	l := new(Histogram)
+	for _, w := range s.workers {
+		l.Merge(&w.latency)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return l, errors.Join(s.errs...)
 }

@@ -1,6 +1,6 @@
-// Package load is what the parts of ./bench share beside their reports: the closed loop of the load
-// generator (cmd/trunkline/loadgen) by the names that parts use, requests of the kernel and
-// framings of its peers, and server processes with their cpu time and memory.
+// Package load is what the parts of ./bench share beside their reports: a closed loop, for
+// comparing what servers cost per request, requests of the kernel and framings of its peers, and
+// server processes with their cpu time and memory.
 //
 // A part stands on a Rig: a folder that goes with the run, the binary of the server under test, and
 // the processes started in it. Measure runs one load against one server and returns the figures

@@ -56,17 +56,6 @@ func appendFields(dst []byte, fields []Field) []byte {
 	return dst
 }
 
-// ParseFrame returns the type and payload of the frame b begins with and its whole size. ok is
-// false with a nil error when more bytes are needed; the size is 0 then. The payload is a sub-slice
-// of b.
-func ParseFrame(b []byte) (typ byte, payload []byte, size int, ok bool, err error) {
-	kind, payload, n := frame.Split(b, maxFrame)
-	if n == frame.Malformed {
-		return 0, nil, 0, false, fmt.Errorf("cannot read a frame: length %d is outside 1..%d", frame.Len(b)-frame.PrefixSize, maxFrame)
-	}
-	return byte(kind), payload, n, n > 0, nil
-}
-
 // Failure is the error of an ERROR frame.
 type Failure struct{ ID, Code, Message string }
 
@@ -83,4 +72,13 @@ func ParseFailure(payload []byte) (*Failure, error) {
 		return nil, errors.New("cannot read an ERROR frame: no code")
 	}
 	return &Failure{f.ID, f.Error.Code, f.Error.Message}, nil
+}
+
+// refused is an ERROR frame as an error.
+func refused(payload []byte) error {
+	f, err := ParseFailure(payload)
+	if err != nil {
+		return err
+	}
+	return f
 }

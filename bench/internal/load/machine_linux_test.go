@@ -1,20 +1,35 @@
 package load
 
 import (
+	"errors"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"trunkline/bench/internal/goal"
 )
 
-func TestRunOnce(t *testing.T) {
-	wall, cpu, err := RunOnce(exec.Command("/bin/sh", "-c", "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; sleep 0.02"))
-	if err != nil || wall < 20*time.Millisecond || cpu <= 0 {
-		t.Errorf("%v, %v of CPU, %v", wall, cpu, err)
+func TestStarts(t *testing.T) {
+	f := func(script, problem string) (s goal.Sample) {
+		t.Helper()
+		s, err := Starts(func() *exec.Cmd { return exec.Command("/bin/sh", "-c", script) }, func(out []byte) error {
+			if string(out) != "good\n" {
+				return errors.New("it is not good")
+			}
+			return nil
+		}, func(n int, _ time.Duration) bool { return n == 3 })
+		if (err != nil) != (problem != "") || err != nil && !strings.Contains(err.Error(), problem) {
+			t.Errorf("%s: %v, want %q", script, err, problem)
+		}
+		return s
 	}
-	if _, _, err := RunOnce(exec.Command("/bin/sh", "-c", "exit 3")); err == nil || !strings.Contains(err.Error(), "status 3") {
-		t.Errorf("a program that failed: %v", err)
+	s := f("i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; sleep 0.02; echo good", "")
+	if s.Requests != 3 || s.P50 < 20_000 || s.CPU <= 0 || s.PerSec > 50 || s.P99 < s.P50 {
+		t.Errorf("%+v", s)
 	}
+	f("exit 3", "status 3")
+	f("echo bad", `cannot take the answer "bad\n" of /bin/sh: it is not good`)
 }
 
 func TestThisMachine(t *testing.T) {

@@ -95,7 +95,7 @@ func TestPacedRefuses(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	f("cannot use address", func(c *Config) { c.Addr = "nowhere" })
+	f("cannot dial nowhere", func(c *Config) { c.Addr = "nowhere" })
 	f("cannot run", func(c *Config) { c.Depth = 0 })
 	f("cannot run", func(c *Config) { c.PerSec = 0 })
 	f("cannot run", func(c *Config) { c.Slice = 0 })

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"trunkline/bench/internal/goal"
 )
 
 // cpu returns the user and system time that all threads of a process have used so far. It reads
@@ -58,11 +60,26 @@ func kibibytes(status []byte, name string) (n int64) {
 	return n << 10
 }
 
-// RunOnce runs a command to its end and returns what passed and the cpu time that the process used.
-func RunOnce(cmd *exec.Cmd) (wall, cpu time.Duration, err error) {
-	start := time.Now()
-	if err := cmd.Run(); err != nil {
-		return 0, 0, fmt.Errorf("cannot run %s: %w", cmd.Path, err)
+// Starts runs a program to its end again and again, one after the other, until that was enough, and
+// has what it printed checked. Rate and CPU time of the sample are of the medians.
+func Starts(command func() *exec.Cmd, check func(out []byte) error,
+	enough func(n int, passed time.Duration) bool) (s goal.Sample, err error) {
+	var wall, cpu []float64
+	for begin := time.Now(); !enough(len(wall), time.Since(begin)); {
+		var out bytes.Buffer
+		cmd := command()
+		cmd.Stdout, cmd.Stderr = &out, os.Stderr
+		start := time.Now()
+		if err := cmd.Run(); err != nil {
+			return s, fmt.Errorf("cannot run %s: %w: %s", cmd.Path, err, out.Bytes())
+		}
+		wall = append(wall, goal.Micros(time.Since(start)))
+		cpu = append(cpu, float64(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()))
+		if err := check(out.Bytes()); err != nil {
+			return s, fmt.Errorf("cannot take the answer %q of %s: %w", out.Bytes(), cmd.Path, err)
+		}
 	}
-	return time.Since(start), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
+	half := goal.Median(wall)
+	return goal.Sample{Requests: uint64(len(wall)), PerSec: 1e6 / half, CPU: goal.Median(cpu),
+		P50: half, P99: goal.Quantile(wall, 0.99), P999: goal.Quantile(wall, 0.999)}, nil
 }

@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"trunkline/cmd/trunkline/loadgen"
 )
 
 const (
@@ -69,19 +67,16 @@ func StartServer(c Command) (*Server, error) {
 		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
 	}
 	s := &Server{Name: c.Name, cmd: exec.Command(c.Path, c.Args...), temp: temp, exited: make(chan struct{})}
-	out, in, err := os.Pipe()
+	s.cmd.Env = append(os.Environ(), c.Env...)
+	out, err := s.cmd.StdoutPipe()
+	s.cmd.Stderr = s.cmd.Stdout
+	if err == nil {
+		err = StartPinned(s.cmd, c.CPUs)
+	}
 	if err != nil {
 		s.removeTemp()
 		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
 	}
-	s.cmd.Stdout, s.cmd.Stderr, s.cmd.Env = in, in, append(os.Environ(), c.Env...)
-	if err := StartPinned(s.cmd, c.CPUs); err != nil {
-		s.removeTemp()
-		out.Close()
-		in.Close()
-		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
-	}
-	in.Close()
 	found := make(chan string, 1)
 	go s.follow(out, c, found)
 	select {
@@ -104,7 +99,7 @@ func StartPinned(cmd *exec.Cmd, cpus []int) error {
 	go func() {
 		runtime.LockOSThread()
 		if len(cpus) > 0 {
-			if err := loadgen.Pin(cpus); err != nil {
+			if err := pin(cpus); err != nil {
 				result <- err
 				return
 			}

@@ -204,7 +204,7 @@ func TestStartRefuses(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	f("cannot use address", Config{Addr: "nowhere", Tapes: tapes(1, request("A", "")), Depth: 1})
+	f("cannot dial nowhere", Config{Addr: "nowhere", Tapes: tapes(1, request("A", "")), Depth: 1})
 	f("cannot run 0 connections", Config{Addr: "127.0.0.1:1", Depth: 1})
 	f("at depth 0", Config{Addr: "127.0.0.1:1", Tapes: tapes(1, request("A", ""))})
 	f("cannot dial", Config{Addr: "127.0.0.1:1", Tapes: tapes(1, request("A", "")), Depth: 1})

@@ -18,7 +18,8 @@ func Trunkline(path string, settings ...string) Command {
 		c.Args = []string{"serve", "--log-format", "text", "--set", "admin.pprof=true"}
 		c.TempStore = named("store.dir", settings) == ""
 	}
-	for _, kv := range append([]string{"kernel.listen_addr=127.0.0.1:0", "http.listen_addr=127.0.0.1:0", "admin.listen_addr=127.0.0.1:0"}, settings...) {
+	for _, kv := range append([]string{"kernel.listen_addr=127.0.0.1:0", "http.listen_addr=127.0.0.1:0",
+		"admin.listen_addr=127.0.0.1:0", "threads.listen_addr=", "threads.lines_addr="}, settings...) {
 		c.Args = append(c.Args, "--set", kv)
 	}
 	return c

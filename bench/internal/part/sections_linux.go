@@ -52,15 +52,16 @@ func (r *Run) Step(c goal.Cell, s *load.Server, cfg load.Config) goal.Step {
 const profileTime = 2 * time.Second
 
 // Profiled keeps a CPU profile of a server under a load in the file name.pprof of the folder that
-// -profile names, and notes the functions at its top. Without that flag it does nothing.
+// -profile names, and notes how to read it. Without that flag it does nothing.
 func (r *Run) Profiled(name string, s *load.Server, cfg load.Config) error {
 	if r.Profile == "" {
 		return nil
 	}
-	top, err := s.Profile(cfg, r.Warmup, profileTime, filepath.Join(r.Profile, name+".pprof"))
-	if err != nil {
+	path := filepath.Join(r.Profile, name+".pprof")
+	if err := s.Profile(cfg, r.Warmup, profileTime, path); err != nil {
 		return fmt.Errorf("cannot profile %s: %w", name, err)
 	}
-	r.Report.Note("Profile of %s, %d connections, %d in flight:\n%s", name, len(cfg.Tapes), cfg.Depth, top)
+	r.Report.Note("Profile of %s, %d connections, %d in flight: go tool pprof -top %s",
+		name, len(cfg.Tapes), cfg.Depth, path)
 	return nil
 }

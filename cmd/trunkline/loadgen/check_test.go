@@ -134,11 +134,11 @@ func TestLimitsOfAMix(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	many := make([]Share, MaxShares+1)
+	many := make([]Share, maxShares+1)
 	for i := range many {
 		many[i] = Share{Name: strings.Repeat("x", i+1), Weight: 1}
 	}
-	f("", ProtocolToolhost, many[:MaxShares]...)
+	f("", ProtocolToolhost, many[:maxShares]...)
 	f("65 methods", ProtocolToolhost, many...)
 	f("", ProtocolToolhost, Share{Name: "a", Weight: maxWeight})
 	f("weight 1000001", ProtocolToolhost, Share{Name: "a", Weight: maxWeight + 1})

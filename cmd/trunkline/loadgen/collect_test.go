@@ -8,12 +8,27 @@ import (
 	"pgregory.net/rapid"
 )
 
+// TestSumIsBounded: whatever samples name, their sum keeps so many errors and methods.
+func TestSumIsBounded(t *testing.T) {
+	sum := NewSample(nil)
+	for i := range 2000 {
+		name := string(rune('一' + i))
+		sum.Add(&Sample{To: time.Second, Failed: 1, Errors: map[string]int64{name: 1},
+			ByMethod: map[string]*MethodSample{name: {Done: 1}, "nil": nil}})
+	}
+	if len(sum.Errors) != maxErrorKinds+1 || len(sum.ByMethod) != maxShares || sum.Failed != 2000 ||
+		sum.Errors[otherErrors] != 2000-maxErrorKinds {
+		t.Errorf("%d kinds of errors, %d of them others, %d methods, %d failed", len(sum.Errors), sum.Errors[otherErrors],
+			len(sum.ByMethod), sum.Failed)
+	}
+}
+
 func TestLimitOfErrorKinds(t *testing.T) {
 	a, b := newAccount([]Share{{Name: "m"}}), newAccount([]Share{{Name: "m"}})
-	for i := range MaxErrorKinds {
+	for i := range maxErrorKinds {
 		fail(a, 0, fmt.Sprintf("code %d", i))
 	}
-	if len(a.failures) != MaxErrorKinds || a.others != 0 {
+	if len(a.failures) != maxErrorKinds || a.others != 0 {
 		t.Fatalf("%d kinds, %d others", len(a.failures), a.others)
 	}
 	fail(a, 0, "one more")
@@ -24,13 +39,15 @@ func TestLimitOfErrorKinds(t *testing.T) {
 	s := NewSample(shares)
 	a.mergeInto(&s)
 	b.mergeInto(&s)
-	if len(s.Errors) != MaxErrorKinds+1 || s.Errors[OtherErrors] != 2 || s.Errors["code 3"] != 3 || s.Failed != MaxErrorKinds+4 {
+	if len(s.Errors) != maxErrorKinds+1 || s.Errors[otherErrors] != 2 || s.Errors["code 3"] != 3 ||
+		s.Failed != maxErrorKinds+4 {
 		t.Errorf("%d: %v", len(s.Errors), s.Errors)
 	}
 	total := NewSample(shares)
 	total.Add(&s)
 	total.Add(&s)
-	if len(total.Errors) != MaxErrorKinds+1 || total.Errors[OtherErrors] != 4 || total.ByMethod["m"].Failed != total.Failed {
+	if len(total.Errors) != maxErrorKinds+1 || total.Errors[otherErrors] != 4 ||
+		total.ByMethod["m"].Failed != total.Failed {
 		t.Errorf("%d: %v", len(total.Errors), total.Errors)
 	}
 }

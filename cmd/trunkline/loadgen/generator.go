@@ -16,10 +16,6 @@
 // queued: what waits is the distance between the request a connection sends next and the last one
 // that is due.
 //
-// Closed, on Linux, is a closed loop beside it, for comparing what servers
-// cost per request: a benchmark needs a generator that is far cheaper than the server, and takes
-// its requests ready-made from Tapes.
-//
 // The package has no terminal and writes no file.
 package loadgen
 

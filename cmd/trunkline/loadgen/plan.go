@@ -29,10 +29,10 @@ const (
 	MaxDuration = 24 * time.Hour
 	// maxIntervals bounds how often a run is observed: a day of seconds.
 	maxIntervals = 100_000
-	// MaxShares bounds the mix: each method has its own histograms.
-	MaxShares = 64
-	// MaxErrorKinds bounds the codes that are counted apart; further ones count as OtherErrors.
-	MaxErrorKinds = 32
+	// maxShares bounds the mix: each method has its own histograms.
+	maxShares = 64
+	// maxErrorKinds bounds the codes that are counted apart; further ones count as otherErrors.
+	maxErrorKinds = 32
 	// maxBodyBytes bounds the body of one share, as most servers bound a request.
 	maxBodyBytes = 4 << 20
 	// keptIntervals bounds Result.Intervals: above it neighbours are joined two by two, so that a
@@ -251,8 +251,8 @@ func (p *Plan) checkMix() error {
 	if len(mix) == 0 {
 		mix = DefaultMix(p.Target.Protocol)
 	}
-	if len(mix) > MaxShares {
-		return fmt.Errorf("cannot use %d methods: at most %d", len(mix), MaxShares)
+	if len(mix) > maxShares {
+		return fmt.Errorf("cannot use %d methods: at most %d", len(mix), maxShares)
 	}
 	full := make([]Share, len(mix))
 	seen := make(map[string]bool)

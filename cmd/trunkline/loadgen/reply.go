@@ -3,6 +3,7 @@ package loadgen
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"trunkline/codec/frame"
@@ -308,4 +309,24 @@ func (h *responses) end(in []byte, r *reply) bool {
 	}
 	m, err := h.read(in[:at+4], r)
 	return err == nil && !m.chunked && m.length < 0
+}
+
+// HTTPReplies counts the responses of HTTP/1.1 that in begins with, on a connection that is kept,
+// and returns how many bytes they take. Any status but 2xx is an error. It allocates once, however
+// many they are.
+func HTTPReplies(in []byte) (used, replies int, err error) {
+	var h responses
+	var r reply
+	for used < len(in) {
+		n, _, err := h.next(in[used:], &r)
+		switch {
+		case err != nil || n == 0:
+			return used, replies, err
+		case !r.ok || r.final:
+			return used, replies, fmt.Errorf("cannot take the reply %q", in[used:used+n])
+		}
+		used += n
+		replies++
+	}
+	return used, replies, nil
 }

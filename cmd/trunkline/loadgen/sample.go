@@ -21,7 +21,7 @@ const (
 	ErrorLost        = "connection lost"   // it ended with the request in flight
 	ErrorUnconnected = "cannot connect"    // no connection to send it on within Plan.Timeout
 	errorProtocol    = "malformed reply"   // the reply could not be read; its connection is closed
-	OtherErrors      = "other error codes" // codes beyond MaxErrorKinds
+	otherErrors      = "other error codes" // codes beyond maxErrorKinds
 )
 
 // When a generator has missed its schedule.
@@ -70,7 +70,7 @@ type Sample struct {
 	Latency *hdrhistogram.Histogram
 	// ByMethod has every share of the mix, by name.
 	ByMethod map[string]*MethodSample
-	// Errors counts Failed by code, at most MaxErrorKinds and OtherErrors.
+	// Errors counts Failed by code, at most maxErrorKinds and otherErrors.
 	Errors map[string]int64
 }
 
@@ -114,7 +114,7 @@ type account struct {
 	Sample                     // without times, errors and the latencies of all methods together
 	methods  []*MethodSample   // those of ByMethod, in the order of the mix; a histogram that is empty may be nil
 	failures map[string]*int64 // by code
-	others   int64             // errors beyond MaxErrorKinds
+	others   int64             // errors beyond maxErrorKinds
 	behind   int64             // requests the generator itself sent later than lagTolerance
 	longest  int64             // the longest of those lags, of any request, in nanoseconds
 }
@@ -154,7 +154,7 @@ func fail[T ~string | ~[]byte](a *account, share uint8, code T) {
 		*n++
 		return
 	}
-	if len(a.failures) >= MaxErrorKinds {
+	if len(a.failures) >= maxErrorKinds {
 		a.others++
 		return
 	}
@@ -169,18 +169,18 @@ func (a *account) mergeInto(s *Sample) {
 		addError(s.Errors, code, *n)
 	}
 	if a.others > 0 {
-		s.Errors[OtherErrors] += a.others
+		s.Errors[otherErrors] += a.others
 	}
 }
 
-// addError adds to a code's count, or to that of all others once there are MaxErrorKinds.
+// addError adds to a code's count, or to that of all others once there are maxErrorKinds.
 func addError(errors map[string]int64, code string, n int64) {
 	kinds := len(errors)
-	if _, has := errors[OtherErrors]; has {
+	if _, has := errors[otherErrors]; has {
 		kinds--
 	}
-	if _, known := errors[code]; !known && kinds >= MaxErrorKinds {
-		code = OtherErrors
+	if _, known := errors[code]; !known && kinds >= maxErrorKinds {
+		code = otherErrors
 	}
 	errors[code] += n
 }
@@ -215,7 +215,7 @@ func NewSample(shares []Share) Sample {
 }
 
 // Add adds a later sample to one that ends where the other begins. Methods that s does not have yet
-// are added, up to MaxShares; histograms that it does not have are left out.
+// are added, up to maxShares; histograms that it does not have are left out.
 func (s *Sample) Add(next *Sample) {
 	s.To = next.To
 	s.Due += next.Due
@@ -232,7 +232,7 @@ func (s *Sample) Add(next *Sample) {
 	for name, m := range next.ByMethod {
 		mine := s.ByMethod[name]
 		switch {
-		case m == nil || mine == nil && len(s.ByMethod) >= MaxShares:
+		case m == nil || mine == nil && len(s.ByMethod) >= maxShares:
 			continue
 		case mine == nil:
 			mine = &MethodSample{Latency: NewHistogram()}
@@ -252,4 +252,9 @@ func merge(into, from *hdrhistogram.Histogram) {
 	if into != nil && from != nil && from.TotalCount() > 0 {
 		into.Merge(from)
 	}
+}
+
+// record counts a latency within the limits of a histogram.
+func record(h *hdrhistogram.Histogram, ns, n int64) {
+	_ = h.RecordValues(min(max(ns, LowestLatency), HighestLatency), n) // the range is limited here
 }

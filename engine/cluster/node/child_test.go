@@ -143,7 +143,7 @@ func spawn(t *testing.T, cfg Config, log *kit.Text) (*child, answer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	c := &child{t: t, id: cfg.Node, cmd: cmd, in: json.NewDecoder(out), out: in}

@@ -27,6 +27,13 @@ type identity struct {
 	Cluster    string `json:"cluster"`
 	Node       string `json:"node"`
 	Partitions int    `json:"partitions"`
+	// Nodes are the ids of Config.Routes; empty in a directory of a former version.
+	Nodes string `json:"nodes,omitempty"`
+}
+
+// identity returns that of the node.
+func (cfg *Config) identity() identity {
+	return identity{identityFormat, cfg.Cluster, cfg.Node, cfg.Partitions, cfg.nodes()}
 }
 
 // takeDirectory makes dir or checks that it is one of want, and locks it until the file is closed.
@@ -34,7 +41,7 @@ func takeDirectory(dir string, want identity) (_ *os.File, err error) {
 	if err = os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, identityFile), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := lockFile(filepath.Join(dir, identityFile))
 	if err != nil {
 		return nil, err
 	}
@@ -43,20 +50,65 @@ func takeDirectory(dir string, want identity) (_ *os.File, err error) {
 			_ = f.Close()
 		}
 	}()
-	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errors.New("another process uses it")
-		}
-		return nil, fmt.Errorf("cannot lock %s: %w", f.Name(), err)
-	}
 	has, err := readIdentity(f)
-	if err == nil {
+	switch {
+	case err == nil && has.Nodes == "" && want.Nodes != "":
+		if err = has.check(want); err == nil {
+			err = replaceIdentity(&f, dir, want)
+		}
+		return f, err
+	case err == nil:
 		return f, has.check(want)
 	}
 	if _, used := os.Stat(filepath.Join(dir, storeDir)); !errors.Is(used, os.ErrNotExist) {
 		return nil, fmt.Errorf("cannot read %s of a directory with files of a server: %w", identityFile, err)
 	}
 	return f, makeIdentity(f, dir, want)
+}
+
+// errTaken means that there is another server of a directory.
+var errTaken = errors.New("another process uses it")
+
+// lockFile opens a file, or makes it, and locks it until it is closed.
+func lockFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		err = errTaken
+	case err != nil:
+		err = fmt.Errorf("cannot lock %s: %w", name, err)
+	default:
+		opened, openErr := f.Stat()
+		named, nameErr := os.Stat(name)
+		if err = errors.Join(openErr, nameErr); err == nil && !os.SameFile(opened, named) {
+			err = errTaken // which has replaced it
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// replaceIdentity puts a file with want in the place of f, whole or not at all.
+func replaceIdentity(f **os.File, dir string, want identity) error {
+	next, err := lockFile((*f).Name() + ".new")
+	if err != nil {
+		return err
+	}
+	if err = makeIdentity(next, dir, want); err == nil {
+		err = os.Rename(next.Name(), (*f).Name())
+	}
+	if err != nil {
+		return errors.Join(err, next.Close())
+	}
+	_ = (*f).Close()
+	*f = next
+	return syncDirectory(dir)
 }
 
 // makeIdentity writes want to a directory in which no server has been started yet.
@@ -104,6 +156,8 @@ func (has identity) check(want identity) error {
 		return fmt.Errorf("it belongs to node %q, not to %q", has.Node, want.Node)
 	case has.Partitions != want.Partitions:
 		return fmt.Errorf("it was made with %d partitions, not %d; their number cannot change", has.Partitions, want.Partitions)
+	case has.Nodes != "" && has.Nodes != want.Nodes:
+		return fmt.Errorf("it was made with the nodes %s, not %s; cluster.routes cannot change: nodes are not added to a cluster, and not taken away", has.Nodes, want.Nodes)
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func start(ctx context.Context, cfg Config) (_ *Node, err error) {
 // begin starts the server of a node that may be one.
 func (cfg Config) begin(ctx context.Context) (_ *Node, err error) {
 	e := &embedded{cfg: cfg, log: newServerLog(cfg.Logger)}
-	if e.dir, err = takeDirectory(cfg.Dir, identity{identityFormat, cfg.Cluster, cfg.Node, cfg.Partitions}); err != nil {
+	if e.dir, err = takeDirectory(cfg.Dir, cfg.identity()); err != nil {
 		return nil, fmt.Errorf("cannot use directory %s: %w", cfg.Dir, err)
 	}
 	defer func() {

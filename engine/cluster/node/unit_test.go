@@ -3,6 +3,7 @@ package node
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -54,7 +55,7 @@ func TestTimersChangeWhileNoServerRuns(t *testing.T) {
 
 func TestOneProcessHasADirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "dir")
-	want := identity{identityFormat, "prod", "a", 2}
+	want := identity{identityFormat, "prod", "a", 2, "a,b,c"}
 	first, err := takeDirectory(dir, want)
 	if err != nil {
 		t.Fatal(err)
@@ -80,16 +81,30 @@ func TestOneProcessHasADirectory(t *testing.T) {
 		}
 	}
 	f(want, "")
-	f(identity{identityFormat, "test", "a", 2}, `cluster "prod", not to "test"`)
-	f(identity{identityFormat, "prod", "b", 2}, `node "a", not to "b"`)
-	f(identity{identityFormat, "prod", "a", 3}, "made with 2 partitions, not 3")
-	f(identity{identityFormat + 1, "prod", "a", 2}, "format 1, this program reads 2")
+	f(identity{identityFormat, "test", "a", 2, "a,b,c"}, `cluster "prod", not to "test"`)
+	f(identity{identityFormat, "prod", "b", 2, "a,b,c"}, `node "a", not to "b"`)
+	f(identity{identityFormat, "prod", "a", 3, "a,b,c"}, "made with 2 partitions, not 3")
+	f(identity{identityFormat + 1, "prod", "a", 2, "a,b,c"}, "format 1, this program reads 2")
+	f(identity{identityFormat, "prod", "a", 2, "a,b,c,d"}, "made with the nodes a,b,c, not a,b,c,d; cluster.routes cannot change")
+	f(identity{identityFormat, "prod", "a", 2, "a,b,d"}, "made with the nodes a,b,c, not a,b,d")
 	f(want, "") // none of them changed it
+
+	former := identity{identityFormat, "prod", "a", 2, ""}
+	text, err := json.Marshal(former)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = os.WriteFile(filepath.Join(dir, identityFile), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f(identity{identityFormat, "prod", "a", 3, "a,b,c,d"}, "made with 2 partitions, not 3")
+	f(want, "") // which is written down
+	f(identity{identityFormat, "prod", "a", 2, "a,b,c,d"}, "made with the nodes a,b,c")
 }
 
 // TestAnIdentityThatWasNotWrittenToItsEnd: a crash may leave one, before a server was started.
 func TestAnIdentityThatWasNotWrittenToItsEnd(t *testing.T) {
-	want := identity{identityFormat, "prod", "a", 2}
+	want := identity{identityFormat, "prod", "a", 2, "a,b,c"}
 	for _, text := range []string{"", `{"format":1,"clu`, "\x00\x00\x00", strings.Repeat(" ", maxIdentity+1)} {
 		dir := t.TempDir()
 		name := filepath.Join(dir, identityFile)
@@ -318,9 +333,10 @@ func TestVersions(t *testing.T) {
 
 func FuzzIdentity(f *testing.F) {
 	f.Add([]byte(`{"format":1,"cluster":"prod","node":"a","partitions":2}`))
+	f.Add([]byte(`{"format":1,"cluster":"prod","node":"a","partitions":2,"nodes":"a,b"}`))
 	f.Add([]byte(`{"format":1,"cluster":"prod"`))
 	f.Add([]byte("null"))
-	want := identity{identityFormat, "prod", "a", 2}
+	want := identity{identityFormat, "prod", "a", 2, "a,b,c"}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := t.TempDir()
 		for name, what := range map[string][]byte{identityFile: text, storeDir: nil} {
@@ -334,7 +350,9 @@ func FuzzIdentity(f *testing.F) {
 		}
 		_ = file.Close()
 		var has identity
-		if err := json.Unmarshal(text, &has); err != nil || has != want {
+		err = json.Unmarshal(text, &has)
+		has.Nodes = cmp.Or(has.Nodes, want.Nodes)
+		if err != nil || has != want {
 			t.Errorf("%q was taken for that of this node", text)
 		}
 	})

@@ -9,35 +9,40 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"trunkline/engine/link"
 )
 
-// Dial opens a connection to a service of a partition at the node at addr, in the name of a client.
-// It makes the handshake; ctx bounds both. A Refusal is an answer of that node.
-func Dial(ctx context.Context, addr string, cfg *Config, service string, partition int, client string) (net.Conn, error) {
+// connect dials for what h describes; raw is below TLS.
+func connect(ctx context.Context, addr string, cfg *Config, h *header) (c, raw net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeWithin)
 	defer cancel()
 	var d net.Dialer
-	nc, err := d.DialContext(ctx, "tcp", addr)
+	raw, err = d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	c := nc
+	c = raw
 	if cfg.ClientTLS != nil {
 		secured := cfg.ClientTLS.Clone()
 		secured.ServerName, _, _ = net.SplitHostPort(addr)
-		c = tls.Client(nc, secured)
+		c = tls.Client(raw, secured)
 	}
-	release := context.AfterFunc(ctx, func() { _ = nc.Close() })
-	err = dial(c, &header{cluster: cfg.Cluster, node: cfg.Node, service: service, client: client, partition: uint32(partition)})
+	h.cluster, h.node = cfg.Cluster, cfg.Node
+	release := context.AfterFunc(ctx, func() { _ = raw.Close() })
+	err = dial(c, h)
 	if !release() {
 		err = errors.Join(ctx.Err(), err)
 	}
 	if err != nil {
 		_ = c.Close()
-		return nil, fmt.Errorf("cannot reach %s of partition %d at the node %s: %w", service, partition, addr, err)
+		return nil, nil, fmt.Errorf("cannot reach %s of partition %d at the node %s: %w", h.service, h.partition, addr, err)
 	}
-	return c, nil
+	return c, raw, nil
 }
 
 // ForwardConfig is what a Forwarder needs.
@@ -54,6 +59,8 @@ type ForwardConfig struct {
 	// Name returns the name of a client, and Allow why it may not be one.
 	Name  func(net.Conn) string
 	Allow func(net.Conn) error
+	// Term is Config.Term: a client that had to wait for longer and has sent something is closed.
+	Term time.Duration
 }
 
 // defaultHold is the default of ForwardConfig.Hold.
@@ -154,13 +161,31 @@ func (f *Forwarder) join(client net.Conn, service string) {
 	if f.cfg.Allow(client) != nil {
 		return
 	}
+	accepted := link.Mono()
 	hold, cancel := context.WithTimeout(f.ctx, f.cfg.Hold)
 	owner, owns, err := f.cfg.Owner(hold, service, f.cfg.Name(client))
 	cancel()
 	if err != nil {
 		return
 	}
+	if f.cfg.Term > 0 && link.Mono()-accepted > int64(f.cfg.Term) && hasSent(client) {
+		_ = owner.Close()
+		return
+	}
 	Join(client, owner, f.ctx, owns)
+}
+
+// hasSent reports whether there is something to read of a client, its end included.
+func hasSent(client net.Conn) (sent bool) {
+	if c, ok := client.(syscall.Conn); ok {
+		if raw, err := c.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) {
+				n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+				sent = n > 0
+			})
+		}
+	}
+	return sent
 }
 
 // Join copies between a client and the owner of what it asks for, until both directions have ended

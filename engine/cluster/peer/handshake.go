@@ -21,6 +21,7 @@ const (
 const (
 	ofFirst      = 1 // the partition is 0
 	ofPartitions = 2
+	ofDates      = 3 // as 2, of any partition; the connection is dated
 )
 
 // Refusal is why a node does not take a connection.
@@ -57,11 +58,15 @@ var errHandshake = errors.New("the other side is no node of this version")
 type header struct {
 	cluster, node, service, client string
 	partition                      uint32
+	dated                          bool
 }
 
 // version is the first that can describe h.
 func (h *header) version() byte {
-	if h.partition == 0 {
+	switch {
+	case h.dated:
+		return ofDates
+	case h.partition == 0:
 		return ofFirst
 	}
 	return ofPartitions
@@ -77,7 +82,7 @@ func (h *header) encode() ([]byte, error) {
 		}
 		b = append(append(b, byte(len(*t))), *t...)
 	}
-	if h.version() == ofPartitions {
+	if h.version() != ofFirst {
 		b = binary.BigEndian.AppendUint32(b, h.partition)
 	}
 	return b, nil
@@ -91,8 +96,11 @@ func decodeHeader(version byte, b []byte) (h header, err error) {
 		n := 1 + int(b[0])
 		*t, b = string(b[1:n]), b[n:]
 	}
-	if version == ofPartitions && len(b) == partBytes {
+	h.dated = version == ofDates
+	if version != ofFirst && len(b) == partBytes {
 		h.partition, b = binary.BigEndian.Uint32(b), nil
+	} else if h.dated {
+		return header{}, errHandshake
 	}
 	if len(b) > 0 || h.version() != version {
 		return header{}, errHandshake

@@ -1,17 +1,21 @@
 package peer
 
 import (
+	"bufio"
 	"container/list"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"trunkline/engine/link"
 )
 
 // Defaults and limits of Config.
@@ -40,7 +44,10 @@ type Config struct {
 	// MaxConnections bounds the connections that other nodes forward to this one. 0:
 	// defaultMaxConnections.
 	MaxConnections int
-	Logger         *slog.Logger
+	// Term is that of a lease: what was on its way from a client for longer takes no effect. 0: it
+	// does.
+	Term   time.Duration
+	Logger *slog.Logger
 }
 
 func (c *Config) check() error {
@@ -65,6 +72,8 @@ type Server struct {
 	wg   sync.WaitGroup
 	warn *rate.Limiter // of refusals
 
+	pulses chan struct{} // one for each
+
 	mu       sync.Mutex
 	services map[place]*service
 	open     int
@@ -83,7 +92,7 @@ func NewServer(ln net.Listener, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Server{cfg: cfg, ln: ln, ctx: ctx, stop: stop, warn: rate.NewLimiter(rate.Every(refusalsEvery), 1), services: make(map[place]*service)}, nil
+	return &Server{cfg: cfg, ln: ln, ctx: ctx, stop: stop, warn: rate.NewLimiter(rate.Every(refusalsEvery), 1), services: make(map[place]*service), pulses: make(chan struct{}, maxPulses)}, nil
 }
 
 // Serve accepts connections until Close, and returns nil then.
@@ -127,7 +136,11 @@ func (s *Server) begin(nc net.Conn) (greeted func()) {
 	defer s.mu.Unlock()
 	for s.greeting.Len() >= maxGreeting {
 		if oldest := s.greeting.Front(); time.Since(oldest.Value.(greeting).since) >= shortGreeting {
-			_ = s.greeting.Remove(oldest).(greeting).Close()
+			nc := s.greeting.Remove(oldest).(greeting).Conn
+			if c, ok := nc.(*net.TCPConn); ok {
+				_ = c.SetLinger(0) // an end without a word is that of an earlier version (pulse)
+			}
+			_ = nc.Close()
 			break
 		}
 		s.mu.Unlock()
@@ -148,11 +161,17 @@ func (s *Server) greet(nc net.Conn, greeted func()) {
 	release := context.AfterFunc(s.ctx, func() { _ = nc.Close() })
 	defer release()
 	_ = nc.SetDeadline(time.Now().Add(handshakeWithin))
-	c := nc
+	from := &arrivals{Conn: nc, at: link.Mono()}
+	var c net.Conn = from
 	if s.cfg.ServerTLS != nil {
-		c = tls.Server(nc, s.cfg.ServerTLS)
+		c = tls.Server(from, s.cfg.ServerTLS)
 	}
 	h, err := greet(c, s.cfg.Cluster)
+	if err == nil && h.dated && h.service == pulseService {
+		greeted()
+		s.beat(c, nc)
+		return
+	}
 	var svc *service
 	if err == nil {
 		svc, err = s.admit(place{h.service, h.partition})
@@ -162,7 +181,13 @@ func (s *Server) greet(nc net.Conn, greeted func()) {
 		s.refuse(c, nc, err)
 		return
 	}
-	fc := &conn{Conn: c, raw: nc, client: address(h.client), closed: s.released}
+	fc := &conn{Conn: c, raw: nc, in: c, client: address(h.client), closed: s.released}
+	if h.dated {
+		fc.in = &pieces{in: bufio.NewReaderSize(c, piecesAhead), from: from, term: int64(s.cfg.Term)}
+	}
+	if s.cfg.ServerTLS == nil {
+		fc.Conn = nc
+	}
 	if _, err = c.Write([]byte{byte(accepted)}); err != nil || nc.SetDeadline(time.Time{}) != nil || !release() {
 		_ = fc.Close()
 		return
@@ -287,10 +312,14 @@ func (l *service) Addr() net.Addr { return l.server.ln.Addr() }
 type conn struct {
 	net.Conn
 	raw    net.Conn // below TLS
+	in     io.Reader
 	client net.Addr
 	once   sync.Once
 	closed func()
 }
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) { return c.in.Read(p) }
 
 // RemoteAddr returns the address of the client at the other node.
 func (c *conn) RemoteAddr() net.Addr { return c.client }

@@ -21,7 +21,7 @@ type Kind uint8
 const (
 	Process   Kind = 1 // a pid: processes and sessions
 	Workspace Kind = 2 // a workspace_id: agent threads
-	Principal Kind = 3 // a caller of tools: its idempotency keys
+	_         Kind = 3 // taken by earlier versions
 	User      Kind = 4 // a user_id: its rate windows
 	Topic     Kind = 5 // a type of events, commands or queries
 	Query     Kind = 6 // a query_id: the answer to a query

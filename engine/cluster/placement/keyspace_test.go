@@ -29,14 +29,14 @@ func TestKeysKeepTheirPartitions(t *testing.T) {
 	f(6, placement.Process, "pid-1", 3)
 	f(6, placement.Process, "pid-2", 2)
 	f(6, placement.Workspace, "acme", 1)
-	f(6, placement.Principal, "acme", 0)
+	f(6, placement.Kind(3), "acme", 0)
 	f(1000, placement.Process, "pid-1", 570)
 	f(1000, placement.Workspace, "acme", 190)
-	f(1000, placement.Principal, "acme", 141)
+	f(1000, placement.Kind(3), "acme", 141)
 	f(1000, placement.Workspace, "größe/日本", 249)
 	f(100_000, placement.Process, "a-process-id-that-is-longer-than-thirty-two-bytes", 28843)
 	f(placement.MaxPartitions, placement.Process, "pid-1", 597880)
-	f(placement.MaxPartitions, placement.Principal, "acme", 148616)
+	f(placement.MaxPartitions, placement.Kind(3), "acme", 148616)
 	f(1000, placement.User, "acme", 75)
 	f(1000, placement.Topic, "acme", 954)
 	f(1000, placement.Query, "acme", 386)
@@ -64,7 +64,7 @@ func TestKeysSpread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []placement.Kind{placement.Process, placement.Workspace, placement.Principal} {
+	for _, kind := range []placement.Kind{placement.Process, placement.Workspace, placement.Kind(3)} {
 		var count [partitions]int
 		for i := range partitions * perPartition {
 			count[k.Partition(kind, fmt.Sprint("pid-", i))]++

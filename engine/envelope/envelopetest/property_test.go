@@ -12,11 +12,11 @@ import (
 	"trunkline/fuzz/rounds"
 )
 
-// check runs a property many times, in its long form; an eighth of that usually. A failure prints
-// the seed that repeats it and leaves no file.
+// check runs a property many times, in its long form; a small part of that usually. A failure
+// prints the seed that repeats it and leaves no file.
 func check(t *testing.T, times int, property func(*rapid.T)) {
 	t.Helper()
-	times = rounds.Of(times/10, times/8) / raceSlowdown
+	times = max(1, rounds.Pick(times/24, rounds.Of(times/10, times/8))/raceSlowdown)
 	defer overlay(t, "rapid.checks", strconv.Itoa(times))()
 	defer overlay(t, "rapid.nofailfile", "true")()
 	rapid.Check(t, property)

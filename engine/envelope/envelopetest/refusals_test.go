@@ -20,7 +20,8 @@ func broken(t *testing.T, text string) {
 }
 
 func TestNoJSON(t *testing.T) {
-	for _, text := range []string{"", " ", "\n", "{not json", `{"raw_input":"a"} {}`, "\ufeff" + `{"raw_input":"a"}`, "NaN",
+	for _, text := range []string{"", " ", "\n", "{not json", `{"raw_input":"a"} {}`, "\ufeff\ufeff" + `{"raw_input":"a"}`,
+		"NaN",
 		`{"raw_input":NaN}`, `{"iteration":Infinity,"raw_input":"a"}`, `{"iteration":-Infinity,"raw_input":"a"}`,
 		"{\"raw_input\":\"\xff\"}", "{\"raw_input\":\"\xed\xa0\x80\"}", `{"raw_input":"a"}x`, `{"raw_input":"a",}`,
 		`{'raw_input':'a'}`, `{"raw_input":"a"`, `{"raw_input":"` + "\n" + `"}`, `{"iteration":01,"raw_input":"a"}`,
@@ -28,6 +29,7 @@ func TestNoJSON(t *testing.T) {
 		`{"raw_input":"a"}` + "\x00", `[`, `"`} {
 		broken(t, text)
 	}
+	process(t, "\ufeff"+`{"raw_input":"a"}`)
 }
 
 // TestNesting: 512 levels, the envelope's own included (envelope §6).

@@ -29,8 +29,7 @@ const (
 // String returns the name of the operation.
 func (o Op) String() string { return [...]string{"none", "create", "modify", "delete"}[o] }
 
-// Patch is a diff that Parse accepted. Its strings are parts of the text of the diff. It does not
-// change; any number of goroutines may apply it.
+// Patch is a diff that Parse accepted. It does not change; any number of goroutines may apply it.
 type Patch struct {
 	Op    Op
 	Path  string // safe (exacta §4.16 rule 4); empty for None
@@ -176,8 +175,13 @@ func headerPath(lines *scanner, prefix string) (path string, ok bool) {
 	return path, true
 }
 
-// trimSide removes the prefix of a side. A path without it is refused for what it is first.
+// trimSide unquotes the path of a side and removes its prefix. A path without the prefix is refused
+// for what it is first.
 func trimSide(path, prefix string, line int) (string, *Problem) {
+	path, ok := unquote(path)
+	if !ok {
+		return "", atLine("quoted_path", line)
+	}
 	rest, ok := strings.CutPrefix(path, prefix)
 	if ok {
 		return rest, nil

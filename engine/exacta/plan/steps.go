@@ -78,7 +78,7 @@ func (c *check) step(s *Step) {
 	}
 	t := c.target(s.Target)
 	if t.Denied {
-		c.add("PV-10", s, "%s is protected", s.Target)
+		c.add("PV-10", s, "%s is denied by the rules for files", s.Target)
 		return // nothing else is known about it
 	}
 	switch {

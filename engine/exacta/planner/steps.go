@@ -2,6 +2,7 @@ package planner
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 
@@ -135,6 +136,9 @@ func (d *draft) read(path string) ([]byte, *fault.Fault) {
 		return nil, invalid("a target is missing", path)
 	}
 	b, err := d.tree.Read(path)
+	if f := (*fault.Fault)(nil); errors.As(err, &f) && strings.HasPrefix(f.Detail, "denied: ") {
+		return nil, invalid("a target is denied by the rules for files", path)
+	}
 	if err != nil {
 		return nil, invalid("a target cannot be read", path)
 	}

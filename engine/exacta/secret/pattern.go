@@ -12,16 +12,17 @@ type pattern struct {
 	re    *regexp.Regexp
 }
 
-// high are the patterns of high confidence, in the order of exacta §6.6. They are not written.
+// high are the patterns of high confidence, in the order of exacta §6.6. The group of one is the
+// value that may be a placeholder. They are not written.
 var high = []pattern{
 	exact(`-----BEGIN [A-Z ]*PRIVATE KEY-----`, "PRIVATE KEY-----"),
-	exact(`\bsk-[A-Za-z0-9_-]{20,}`, "sk-"),
-	exact(`\bgh[pousr]_[A-Za-z0-9]{20,}`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-	exact(`\bgithub_pat_[A-Za-z0-9_]{20,}`, "github_pat_"),
-	exact(`\bxox[abprs]-[A-Za-z0-9-]{10,}`, "xox"),
-	exact(`\bAKIA[0-9A-Z]{16}\b`, "AKIA"),
-	exact(`\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}`, "eyJ"),
-	folded(`(?i)\bauthorization:\s*(bearer|basic)\s+\S+`, "authorization:"),
+	exact(`\bsk-([A-Za-z0-9_-]{20,})`, "sk-"),
+	exact(`\bgh[pousr]_([A-Za-z0-9]{20,})`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+	exact(`\bgithub_pat_([A-Za-z0-9_]{20,})`, "github_pat_"),
+	exact(`\bxox[abprs]-([A-Za-z0-9-]{10,})`, "xox"),
+	exact(`\bAKIA([0-9A-Z]{16})\b`, "AKIA"),
+	exact(`\beyJ([\w-]{8,}\.[\w-]{8,}\.[\w-]{8,})`, "eyJ"),
+	folded(`(?i)\bauthorization:\s*(?:bearer|basic)\s+(\S+)`, "authorization:"),
 }
 
 // probable are the patterns that are only redacted, in the order of exacta §6.6. They are not

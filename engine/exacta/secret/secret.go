@@ -8,9 +8,24 @@ const Redacted = "[REDACTED]"
 // rounds is how often Redact looks through what it wrote.
 const rounds = 4
 
-// Find reports whether text holds a credential by a pattern of high confidence (exacta §6.6). It
-// takes linear time and keeps nothing.
-func Find(text []byte) bool { return anyMatch(high, text) }
+// Find reports whether text holds a credential by a pattern of high confidence (exacta §6.6) whose
+// value is no placeholder. It takes linear time and keeps nothing.
+func Find(text []byte) bool {
+	for i := range high {
+		for rest := text; high[i].mayMatch(rest); {
+			m := high[i].re.FindSubmatchIndex(rest)
+			switch {
+			case m == nil:
+				rest = nil
+			case len(m) == 2 || !placeholder(rest[m[2]:m[3]]) || continues(rest[m[2]:]):
+				return true
+			default:
+				rest = rest[m[2]:] // what looked like a value may have a credential
+			}
+		}
+	}
+	return false
+}
 
 // Leaks reports whether Redact would replace a part of text (exacta §6.6, §4.15).
 func Leaks(text []byte) bool { return anyMatch(high, text) || anyMatch(probable, text) }

@@ -42,7 +42,8 @@ func FuzzScan(f *testing.F) {
 
 // readable returns how the detail of an unreadable line begins, "" for an object.
 func readable(line []byte) string {
-	if !utf8.Valid(line) || bytes.HasPrefix(line, byteOrderMark) {
+	line = bytes.TrimPrefix(line, []byte("\uFEFF"))
+	if !utf8.Valid(line) {
 		return "invalid_utf8"
 	}
 	if !json.Valid(line) || depthOf(line) > maxDepth || twice(json.NewDecoder(bytes.NewReader(line))) != nil || half(line) {

@@ -100,6 +100,7 @@ type Scanner struct {
 // escapes and for messages with unusual keys or numbers.
 func (s *Scanner) Scan(line []byte, m *Message) Refusal {
 	*m = Message{}
+	line = jsonx.TrimBOM(line)
 	if s.inside.Names == nil {
 		s.inside = jsonx.Inside{At: atPayload, Names: payloadNames, Out: s.fields[:]}
 	}
@@ -129,7 +130,7 @@ func (s *Scanner) Scan(line []byte, m *Message) Refusal {
 
 // unusual scans a line that is not written as most programs write it, or is no message.
 func (s *Scanner) unusual(line []byte) Refusal {
-	if !utf8.Valid(line) || bytes.HasPrefix(line, byteOrderMark) {
+	if !utf8.Valid(line) {
 		return Refusal{Code: "IPC-001", Detail: "invalid_utf8"}
 	}
 	switch p := s.check(line); {
@@ -163,8 +164,6 @@ func (s *Scanner) usual(m *Message) bool {
 	m.Usual = true
 	return true
 }
-
-var byteOrderMark = []byte("\uFEFF")
 
 // check checks the JSON of a line by exacta §3.1. A key __proto__ and numbers of any length are
 // allowed here.

@@ -91,7 +91,7 @@ func TestCheckpointBesideWrites(t *testing.T) {
 				mustWrite(t, s, next, next+9, 200<<10)
 				next += 10
 			}
-			for i := range rounds.Of(4, 8) {
+			for i := range rounds.Pick(4, rounds.Of(4, 8)) {
 				fs.write()
 				if i == 2 {
 					writeSnapshot(t, s, 7, 5)
@@ -188,7 +188,7 @@ func TestCheckpointRefuses(t *testing.T) {
 // checkpoint is never taken for a whole one, and the original has lost nothing.
 func TestPowerLossInACheckpoint(t *testing.T) {
 	half, whole := 0, 0
-	for seed := range uint64(rounds.Of(12, 40)) {
+	for seed := range uint64(rounds.Pick(12, rounds.Of(12, 40))) {
 		mode := bothModes[seed%2]
 		c := &cutter{mem: memdisk.New(), rng: rand.New(rand.NewPCG(seed, 2)), must: func() journal.Index { return 60 }}
 		var ops, at atomic.Int64

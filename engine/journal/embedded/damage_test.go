@@ -28,6 +28,19 @@ func crashed(t *testing.T, mode journal.Mode) string {
 	return copyDir(t, s.cfg.Dir)
 }
 
+// copies returns a function that returns a copy of what crashed leaves in a mode, which is made
+// once.
+func copies(t *testing.T) func(t *testing.T, mode journal.Mode) string {
+	made := map[journal.Mode]string{}
+	return func(part *testing.T, mode journal.Mode) string {
+		part.Helper()
+		if made[mode] == "" {
+			made[mode] = crashed(t, mode)
+		}
+		return copyDir(part, made[mode])
+	}
+}
+
 // newest returns the file with the highest number that ends with suffix.
 func newest(t *testing.T, dir, suffix string) string {
 	t.Helper()
@@ -80,6 +93,7 @@ func verdict(t *testing.T, dir string, mode journal.Mode) (what, where string) {
 }
 
 func TestDamage(t *testing.T) {
+	modes, crashed := inTurn(), copies(t)
 	logFile := func(t *testing.T, dir string) string { return newest(t, dir, ".log") }
 	table := func(t *testing.T, dir string) string { return newest(t, dir, ".sst") }
 	flip := func(share float64) func(b []byte) []byte {
@@ -92,7 +106,7 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	f := func(name string, file func(*testing.T, string) string, change func([]byte) []byte, want string) {
-		for _, mode := range someModes() {
+		for _, mode := range modes() {
 			t.Run(name+"/"+mode.String(), func(t *testing.T) {
 				dir := crashed(t, mode)
 				path := file(t, dir)

@@ -33,7 +33,7 @@ const (
 func realDir(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
-		err = vdir.Make(vfs.Default, abs)
+		err = vdir.Make(vdir.Disk, abs)
 	}
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
@@ -45,7 +45,7 @@ func realDir(dir string) (string, error) {
 }
 
 // disk is the file system of the machine.
-var disk vfs.FS = diskFS{vfs.Default}
+var disk vfs.FS = diskFS{vdir.Disk}
 
 // diskFS leaves the time of change of a lock's directory as it was.
 type diskFS struct{ vfs.FS }

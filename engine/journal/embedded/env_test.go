@@ -14,6 +14,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/fuzz/kit"
+	"trunkline/fuzz/rounds"
 )
 
 var bothModes = []journal.Mode{journal.Always, journal.Interval}
@@ -25,6 +26,18 @@ func someModes() []journal.Mode {
 		return bothModes[:1]
 	}
 	return bothModes
+}
+
+// inTurn returns a function that returns bothModes in the long form, and else one of them, in turn.
+func inTurn() func() []journal.Mode {
+	i := 0
+	return func() []journal.Mode {
+		if rounds.Long() {
+			return bothModes
+		}
+		i++
+		return bothModes[i%2 : i%2+1]
+	}
 }
 
 // never is an interval in which nothing ticks during a test: the tests tick themselves.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"trunkline/engine/journal"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
 )
 
@@ -57,7 +58,7 @@ func lifeOf(t *testing.T, dir string, mode journal.Mode, n int) (acked journal.I
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(out)

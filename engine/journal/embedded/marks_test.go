@@ -31,8 +31,9 @@ func without(t *testing.T, dir string, patterns ...string) {
 // one mark is logged and mended; that of both is damage, which an operator can accept.
 func TestVanishedLogs(t *testing.T) {
 	const warning = "lost one of its two marks"
+	modes, crashed := inTurn(), copies(t)
 	f := func(name string, closed bool, lost []string, refused, warned bool) {
-		for _, mode := range bothModes {
+		for _, mode := range modes() {
 			t.Run(name+"/"+mode.String(), func(t *testing.T) {
 				dir := crashed(t, mode)
 				if closed {

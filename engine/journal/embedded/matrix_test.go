@@ -411,9 +411,9 @@ func contents(s *Store) (last journal.Index, err error) {
 
 // TestDamageMatrix damages each file of real directories in every way that disks, copies and people
 // have. A start has exactly the state that must be there, or is refused and leaves the directory as
-// it was. TRUNKLINE_TEST_LONG=24 tries all of them.
+// it was. LONG_TESTS=24 tries all of them.
 func TestDamageMatrix(t *testing.T) {
-	step := rounds.Step(96, 24)
+	step := rounds.Pick(96, rounds.Step(96, 24))
 	counts := map[string]int{}
 	for _, mode := range bothModes {
 		for _, killed := range []bool{true, false} {

@@ -121,12 +121,21 @@ func (h *history) claimed(dir string) *kit.Text {
 	return book
 }
 
+// oneOrBoth returns true and false in the long form, and else one of them for each mode.
+func oneOrBoth(mode journal.Mode) []bool {
+	if rounds.Long() {
+		return []bool{true, false}
+	}
+	return []bool{mode == journal.Always}
+}
+
 // TestDamagedMetas flips bits of the metas of each snapshot, and of all that is around them in
 // their file: the state comes from the other snapshot.
 func TestDamagedMetas(t *testing.T) {
 	const around = 1200
+	step := rounds.Pick(600, rounds.Step(600, 300))
 	for _, mode := range someModes() {
-		for _, killed := range []bool{true, false} {
+		for _, killed := range oneOrBoth(mode) {
 			h := newHistory(t, mode)
 			dir := h.run(killed)
 			list, _ := snapshotsOf(t, dir)
@@ -135,7 +144,7 @@ func TestDamagedMetas(t *testing.T) {
 			}
 			for _, g := range list {
 				name, at := metaOf(t, dir, g)
-				for i, n := 0, around; i < n; i += rounds.Step(600, 300) {
+				for i, n := 0, around; i < n; i += step {
 					what := fmt.Sprint("flip at ", i, " of the meta")
 					if i >= len(g.Meta) {
 						what = unread
@@ -152,17 +161,24 @@ func TestDamagedMetas(t *testing.T) {
 }
 
 // TestLostSnapshotFiles: a sorted file of a snapshot that is removed or cut costs that snapshot
-// alone.
+// alone. In other than the long form every second one is tried.
 func TestLostSnapshotFiles(t *testing.T) {
+	n := 0
 	for _, mode := range bothModes {
 		h := newHistory(t, mode)
 		dir := h.run(mode == journal.Always)
 		list, files := snapshotsOf(t, dir)
 		for _, g := range list {
 			for _, name := range files[g.Number] {
-				h.spoiled(dir, damage{"removed", name, func(dir string) error { return os.Remove(filepath.Join(dir, name)) }}, g.Number)
-				h.spoiled(dir, editing("cut", name, func(b []byte) []byte { return b[:len(b)/2] }), g.Number)
-				h.spoiled(dir, editing("emptied", name, func([]byte) []byte { return nil }), g.Number)
+				for _, d := range []damage{
+					{"removed", name, func(dir string) error { return os.Remove(filepath.Join(dir, name)) }},
+					editing("cut", name, func(b []byte) []byte { return b[:len(b)/2] }),
+					editing("emptied", name, func([]byte) []byte { return nil }),
+				} {
+					if n++; n%rounds.Step(2, 2) == 0 {
+						h.spoiled(dir, d, g.Number)
+					}
+				}
 			}
 		}
 	}
@@ -246,7 +262,7 @@ func asEarlier(t *testing.T, dir string, sorted bool) {
 // damage of one hides no other.
 func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 	for _, mode := range bothModes {
-		for _, sorted := range []bool{true, false} {
+		for _, sorted := range oneOrBoth(mode) {
 			h := newHistory(t, mode)
 			dir := h.run(false)
 			before, files := snapshotsOf(t, dir)

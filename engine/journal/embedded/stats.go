@@ -6,7 +6,7 @@ import (
 
 // Stats is what an operator asks of a store. Sizes are in bytes.
 type Stats struct {
-	// DiskBytes is all that the directory takes.
+	// DiskBytes is all that the directory takes, as vdir.Used has it.
 	DiskBytes uint64
 	// WALBytes is what of it is log, laid out ahead and kept for the next one included.
 	WALBytes uint64
@@ -41,6 +41,7 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	st := Stats{FreeBytes: s.space.freeBytes.Load(), LastBlock: s.last.Load(), Full: s.Full()}
 	st.Unsynced, st.HeldBlocks = s.window.stats()
+	used := s.usage.Read(s.cfg.FS, s.cfg.Dir) // without the lock: the disk may be slow
 	s.using.RLock()
 	defer s.using.RUnlock()
 	if s.readable() != nil {
@@ -48,8 +49,7 @@ func (s *Store) Stats() Stats {
 	}
 	m := s.db.Metrics()
 	st.IncomingBytes = s.incoming.Load()
-	st.DiskBytes = m.DiskSpaceUsage() + st.IncomingBytes
-	st.WALBytes = m.WAL.PhysicalSize + m.WAL.ObsoletePhysicalSize
+	st.DiskBytes, st.WALBytes = used.Bytes, used.LogBytes
 	st.MemTableBytes = m.MemTable.Size
 	for i := range m.Levels {
 		l := &m.Levels[i]

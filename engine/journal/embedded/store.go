@@ -32,6 +32,7 @@ type Store struct {
 	early earlyMetas           // till then
 	seen  []pebble.SSTableInfo // the sorted files, till then
 	space space
+	usage vdir.Usage
 
 	window  window     // mode Interval only
 	syncing sync.Mutex // one at a time runs syncAndMark

@@ -88,6 +88,7 @@ func seen(t *testing.T, dir string) (last journal.Index, where string, torn bool
 // TestViewOfDamage looks at every damage of the table of TestDamage: it never changes the
 // directory, shows what is before the damage, and names the file.
 func TestViewOfDamage(t *testing.T) {
+	modes, crashed := inTurn(), copies(t)
 	flip := func(share float64) func(b []byte) []byte {
 		return func(b []byte) []byte { b[int(share*float64(len(b)-1))] ^= 0x10; return b }
 	}
@@ -101,7 +102,7 @@ func TestViewOfDamage(t *testing.T) {
 	whole, some, none := want{from: all, to: all}, want{from: 1, to: all - 51, named: true}, want{to: all, named: true}
 	tail := want{from: all - 50, to: all - 1, torn: true}
 	f := func(name, pattern string, change func([]byte) []byte, w want) {
-		for _, mode := range someModes() {
+		for _, mode := range modes() {
 			t.Run(name+"/"+mode.String(), func(t *testing.T) {
 				dir := crashed(t, mode)
 				path := newest(t, dir, pattern)

@@ -54,7 +54,7 @@ func replay(t *testing.T, e *orchestration.Engine, first int, records [][]byte) 
 // TestReplay: what an engine gave its journal makes an empty engine hold the same, after each of
 // many random programs, piece by piece and all at once.
 func TestReplay(t *testing.T) {
-	runs, seed := rounds.Of(400, 500)/raceSlowdown, newSeed()
+	runs, seed := rounds.Pick(150, rounds.Of(400, 500))/raceSlowdown, newSeed()
 	t.Logf("seed %d", seed)
 	rec := &recorder{t: t, kinds: make(map[orchestration.ChangeKind]int)}
 	cfg := roomy()
@@ -115,7 +115,7 @@ func (r *runner) runPrograms(t *testing.T, seed uint64, runs int, complete func(
 // replayed on top of it, also those that it has already, make an empty engine hold the same as the
 // one it was taken of.
 func TestSnapshot(t *testing.T) {
-	runs, seed := rounds.Of(60, 75)/raceSlowdown, newSeed()
+	runs, seed := rounds.Pick(25, rounds.Of(60, 75))/raceSlowdown, newSeed()
 	t.Logf("seed %d", seed)
 	rec := &recorder{t: t, kinds: make(map[orchestration.ChangeKind]int)}
 	cfg := roomy()

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/vdir"
 )
 
 // Limits of a row.
@@ -96,7 +97,7 @@ func (c *Config) complete() error {
 		if err != nil {
 			return err
 		}
-		c.Dir, c.FS = dir, vfs.Default
+		c.Dir, c.FS = dir, vdir.Disk
 	}
 	c.Dir = c.FS.PathJoin(c.Dir)
 	if c.CacheBytes <= 0 {

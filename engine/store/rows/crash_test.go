@@ -2,6 +2,7 @@ package rows
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"trunkline/engine/journal/embedded/memdisk"
+	"trunkline/fuzz/rounds"
 )
 
 // cutter loses the power of a disk at some of its operations: at each it keeps what the disk might
@@ -83,6 +85,10 @@ type life struct {
 // TestCrashKeepsAPrefix cuts the power of busy rows. Everything before the last Flush is there, and
 // of what came later a prefix in the order of the commits; the mark names no more than there is.
 func TestCrashKeepsAPrefix(t *testing.T) {
+	if f := flag.Lookup("rapid.checks"); !rounds.Long() && f.Value.String() == f.DefValue {
+		_ = f.Value.Set("30")
+		defer func() { _ = f.Value.Set(f.DefValue) }()
+	}
 	between := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := &cutter{mem: memdisk.New(), rng: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)), every: rapid.IntRange(1, 60).Draw(t, "every")}

@@ -12,6 +12,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/fuzz/kit"
+	"trunkline/fuzz/rounds"
 )
 
 // history is rows in the directory d of a disk: 90 rows of 3000 bytes in three sorted files that do
@@ -171,7 +172,7 @@ func TestDamageIsReadAsDamage(t *testing.T) {
 	first := namesOf(t, image, ".sst")[0]
 	whole := readAll(t, image, "d/"+first)
 	read, refused := 0, 0
-	for at := 0; at < len(whole); at += 977 {
+	for at := 0; at < len(whole); at += rounds.Pick(3907, 977) {
 		fs := cloneOf(t, image)
 		b := bytes.Clone(whole)
 		b[at] ^= 0x40

@@ -11,7 +11,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	cfg := Config{Dir: t.TempDir(), CacheBytes: 1 << 20, MemTableBytes: 256 << 10}
 	d := mustOpen(t, cfg)
 	defer mustClose(t, d)
-	n := rounds.Of(4000, 20000)
+	n := rounds.Pick(4000, rounds.Of(4000, 20000))
 	most := func(from, to int) (most Stats) {
 		for ; from < to; from += n / 10 {
 			mustPut(t, d, from, from+n/10, 250)

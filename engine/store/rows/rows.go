@@ -36,6 +36,7 @@ type DB struct {
 
 	failure  atomic.Pointer[error] // final
 	room     room
+	usage    vdir.Usage
 	stall    stall
 	flushing sync.Mutex // held by Flush
 	mark     pebble.Batch

@@ -2,7 +2,7 @@ package rows
 
 // Stats is what an operator asks of rows. Sizes are in bytes.
 type Stats struct {
-	// DiskBytes is all that the directory takes. Files are the sorted ones.
+	// DiskBytes is all that the directory takes, as vdir.Used has it. Files are the sorted ones.
 	DiskBytes uint64
 	Files     int64
 	// CacheBytes is what of blocks is in memory. MemTableBytes is what of rows waits for its file,
@@ -23,13 +23,16 @@ type Stats struct {
 // request.
 func (d *DB) Stats() Stats {
 	st := Stats{Full: d.Full()}
+	used := d.usage.Read(d.cfg.FS, d.cfg.Dir) // without the lock: the disk may be slow
 	d.gate.RLock()
 	defer d.gate.RUnlock()
-	if d.readable() != nil || d.db == nil {
+	if d.readable() != nil {
+		return st
+	}
+	if st.DiskBytes = used.Bytes; d.db == nil {
 		return st
 	}
 	m := d.db.Metrics()
-	st.DiskBytes = m.DiskSpaceUsage()
 	st.CacheBytes = uint64(m.BlockCache.Size)
 	st.MemTableBytes = m.MemTable.Size + m.MemTable.ZombieSize
 	st.OpenFileBytes = uint64(m.FileCache.Size)

@@ -129,8 +129,9 @@ function shortcuts() {
     r: () => location.reload(),
   };
   addEventListener("keydown", (e) => {
-    if (e.ctrlKey || e.metaKey || e.altKey || remembered() === "off") return;
-    if (e.target instanceof Element && e.target.closest("input, select, textarea")) return;
+    const field = e.target instanceof Element && e.target.closest("input, select, textarea");
+    if (field && e.key === "Escape") field.blur();
+    if (field || e.ctrlKey || e.metaKey || e.altKey || remembered() === "off") return;
     let act = single[e.key];
     if (first === "g" && e.timeStamp - since < 2000) {
       const link = document.querySelector(`nav a[data-key="${CSS.escape(e.key)}"]`);

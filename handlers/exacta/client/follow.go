@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -22,6 +23,10 @@ type Follower struct {
 	Within  time.Duration // how long connecting again may take
 	Lost    func(error)   // called when a connection is lost; may be nil
 
+	// Reopen opens the project in a server of another session, and sets Project, Session and After.
+	// Nil: that session is an error.
+	Reopen func(context.Context, *Conn) error
+
 	Conn *Conn // to begin with, all events behind After follow on it; nil: one is made
 }
 
@@ -35,8 +40,8 @@ func (f *Follower) Close() {
 
 // Next returns the next event: each one once, and none is left out. A lost connection is made
 // again, for at most Within; its loss is the error then. All other errors are final: a server that
-// does not have the events any more is IPC-007, one that was restarted or does not have the project
-// open is ST-003.
+// does not have the events any more is IPC-007, one that was restarted, without Reopen,
+// or does not have the project open is ST-003.
 func (f *Follower) Next(ctx context.Context) (*Message, error) {
 	for {
 		m, err := f.event(ctx)
@@ -104,9 +109,11 @@ func (f *Follower) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	id, err := conn.Subscribe(ctx, f.Project, f.Session, &f.After)
-	if err == nil {
-		_, err = conn.Await(ctx, id, nil)
+	err = f.subscribe(ctx, conn)
+	if gone := (*Error)(nil); f.Reopen != nil && errors.As(err, &gone) && gone.Code == "ST-003" && strings.HasPrefix(gone.Detail, "session_id") {
+		if err = f.Reopen(ctx, conn); err == nil {
+			err = f.subscribe(ctx, conn)
+		}
 	}
 	if err != nil {
 		conn.Close()
@@ -114,4 +121,12 @@ func (f *Follower) connect(ctx context.Context) error {
 	}
 	f.Conn = conn
 	return nil
+}
+
+func (f *Follower) subscribe(ctx context.Context, conn *Conn) error {
+	id, err := conn.Subscribe(ctx, f.Project, f.Session, &f.After)
+	if err == nil {
+		_, err = conn.Await(ctx, id, nil)
+	}
+	return err
 }

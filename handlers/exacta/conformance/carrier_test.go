@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"trunkline/fuzz/rounds"
 )
 
 // carrier is a way to a server.
@@ -151,8 +153,8 @@ func overAll(t *testing.T, f func(t *testing.T, via *carrier)) {
 	over(t, f, func(*carrier) bool { return true })
 }
 
-// over runs a test over some carriers: over one of them in a short run, which differs from test to
-// test.
+// over runs a test over some carriers: over one of them in other than the long form, which differs
+// from test to test.
 func over(t *testing.T, f func(t *testing.T, via *carrier), which func(*carrier) bool) {
 	var some []*carrier
 	for _, c := range carriers {
@@ -160,7 +162,7 @@ func over(t *testing.T, f func(t *testing.T, via *carrier), which func(*carrier)
 			some = append(some, c)
 		}
 	}
-	if testing.Short() {
+	if !rounds.Long() {
 		i := len(t.Name()) % len(some)
 		some = some[i : i+1]
 	}

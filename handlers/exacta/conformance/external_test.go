@@ -2,9 +2,12 @@ package conformance
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // scripted is a planner that runs the shell code in the file of an operation.
@@ -210,4 +213,31 @@ func TestCache4_20(t *testing.T) {
 	c.server.write("n.txt", "there\n")
 	c.ask("GeneratePlan", `{"intent_id":"`+again.field("id")+`"}`).is("AI-003 ")
 	c.ask("ExtractIntent", `{"user_input":"y"}`).is("AI-003 ")
+}
+
+// TestPlannerLeavesItsGroup4_20: a planner that is killed ends with what it started in another
+// session.
+func TestPlannerLeavesItsGroup4_20(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("setsid is not installed, or the system shows no descendants")
+	}
+	t.Parallel()
+	c := withPlanner(t, stdio)
+	c.script("extract_intent", `setsid sh -c 'echo $$ > {HOME}/new; mv {HOME}/new {HOME}/pid; exec sleep 600' & sleep 600`)
+	id := c.begin("ExtractIntent", `{"user_input":"x"}`)
+	eventually := func(what string, holds func() bool) {
+		t.Helper()
+		for end := time.Now().Add(waitFor); !holds(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("not in time: " + what)
+			}
+		}
+	}
+	pid := ""
+	eventually("the planner has started another session", func() bool { pid = strings.TrimSpace(c.read("../pid")); return pid != "-" })
+	c.ask("Cancel", `{"execution_id":"`+id+`"}`).is("{…}")
+	eventually("what it started has ended", func() bool {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	})
 }

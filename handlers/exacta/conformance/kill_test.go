@@ -67,7 +67,7 @@ func TestKilled5_6(t *testing.T) {
 	c.until("Executing→Completed ExecutionComplete")
 	took, after := time.Since(start), c.tree()
 	c.stop()
-	times := rounds.Of(4, 10)
+	times := rounds.Of(4, 4)
 	if rounds.Long() {
 		times = 200
 	}

@@ -15,14 +15,6 @@ import (
 	"trunkline/fuzz/rounds"
 )
 
-// size returns the size of the usual or of the long form of a test.
-func size(usual, long int) int {
-	if rounds.Long() {
-		return long
-	}
-	return usual
-}
-
 // follower is a connection that reads the events of a project.
 type follower struct {
 	net.Conn
@@ -78,7 +70,7 @@ func TestSubscribers10(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	t.Parallel()
-	readers, events := size(50, 1000), size(1000, 10_000)
+	readers, events := rounds.Pick(25, 1000), rounds.Pick(300, 10_000)
 	s := &server{t: t, via: unix, home: realTemp(t), flags: append(append([]string(nil), fixed...), "--set", "exacta.max_connections=2000")}
 	if err := os.Mkdir(filepath.Join(s.home, "bin"), 0o755); err != nil {
 		t.Fatal(err)
@@ -156,7 +148,7 @@ func TestOverrun2_5(t *testing.T) {
 func TestManyBadLines10(t *testing.T) {
 	overLinesOnly(t, func(t *testing.T, via *carrier) {
 		c := open(t, via)
-		times := size(250, 5000)
+		times := rounds.Pick(100, 5000)
 		batch := strings.Repeat("{nope\n[]\n{\"ipc_version\":\"1.0\",\"payload\":{\"a\":\"\\ud800\"}}\n{\"a\":1,\"a\":2}\n", 5)
 		batch = batch[:strings.LastIndexByte(batch[:len(batch)-1], '\n')+1] // 19 lines
 		var before int

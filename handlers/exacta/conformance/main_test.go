@@ -4,33 +4,23 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-// program is the built program.
-var program string
+// scratch is a directory that goes away with the test process, with the program if it is built.
+var scratch string
 
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-func buildAndRun(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "exacta-")
-	if err != nil {
+func run(m *testing.M) int {
+	var err error
+	if scratch, err = os.MkdirTemp("", "exacta-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
-	if program = os.Getenv("CONFORMANCE_PROGRAM"); program == "" {
-		program = filepath.Join(dir, "trunkline")
-		build := exec.Command("go", "build", "-o", program, "trunkline/cmd/trunkline")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
-			return 1
-		}
-	}
+	defer os.RemoveAll(scratch)
 	_ = flag.Set("test.parallel", "6") // they wait for disks and processes more than they compute
 	code := m.Run()
 	if err := goleak.Find(); err != nil && code == 0 {

@@ -58,9 +58,10 @@ func serveIn(t testing.TB, via *carrier, home string, flags ...string) *server {
 // start starts the program.
 func (s *server) start() {
 	s.t.Helper()
-	s.cmd = exec.Command(program, append(append([]string{"exacta", "serve"}, s.via.flags(s)...), s.flags...)...)
+	args := append(append([]string{"exacta", "serve"}, s.via.flags(s)...), s.flags...)
+	s.cmd = exec.Command(kit.Program(s.t, scratch), args...)
 	s.cmd.Dir = s.home
-	s.cmd.Env = append(append(os.Environ(), "HOME="+s.home), s.env...)
+	s.cmd.Env = append(append(os.Environ(), "HOME="+s.home, "XDG_CONFIG_HOME="), s.env...)
 	s.log, s.dials = &kit.Text{}, 0
 	s.cmd.Stderr = s.log
 	var err error
@@ -70,7 +71,7 @@ func (s *server) start() {
 	if s.out, err = s.cmd.StdoutPipe(); err != nil {
 		s.t.Fatal(err)
 	}
-	if err = s.cmd.Start(); err != nil {
+	if err = kit.Start(s.cmd); err != nil {
 		s.t.Fatal(err)
 	}
 	cmd := s.cmd

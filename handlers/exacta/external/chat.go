@@ -156,6 +156,7 @@ func content(text []byte) ([]byte, *fault.Fault) {
 	if len(text) > maxAnswer {
 		return nil, tooLarge()
 	}
+	text = jsonx.TrimBOM(text)
 	var strict jsonx.Strict
 	if problem := strict.Check(text, maxDepth); !problem.OK() {
 		return nil, unclear(problem.String())

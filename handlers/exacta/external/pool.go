@@ -75,7 +75,7 @@ func (p *pool) take() (*process, *fault.Fault) {
 		if !proc.ended() {
 			return proc, nil
 		}
-		proc.end()
+		proc.end() // it has no descendants to look for any more
 	}
 	p.busy.Add(1)
 	proc, err := start(p.command, p.logger, p.busy.Done)
@@ -102,17 +102,19 @@ func (p *pool) put(proc *process) {
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
-	for _, proc := range p.idle {
-		proc.end()
-	}
+	idle := p.idle
 	p.idle = nil
 	p.mu.Unlock()
+	for _, proc := range idle {
+		proc.end()
+	}
 	p.busy.Wait()
 }
 
 // decodeLine reads the answer of a process to the line with an id. kept is set if the process can
 // go on: it answered what it was asked.
 func decodeLine(line []byte, id string) (result []byte, kept bool, f *fault.Fault) {
+	line = jsonx.TrimBOM(line)
 	var strict jsonx.Strict
 	if problem := strict.Check(line, maxDepth); !problem.OK() {
 		return nil, false, unclear(problem.String())

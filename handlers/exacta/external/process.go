@@ -170,9 +170,12 @@ func (p *process) ended() bool {
 	}
 }
 
-// end kills the process and all that it started. Its pipes are of no more use.
+// end kills the process and all that it started, in other groups and sessions too. Its pipes are of
+// no more use.
 func (p *process) end() {
+	left := p.proc.Descendants() // before it ends: they are found by their parents
 	p.proc.Kill()
+	left.Kill()
 	_ = p.in.Close()  // nothing more is written
 	_ = p.out.Close() // or read
 }

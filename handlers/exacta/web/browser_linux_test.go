@@ -63,16 +63,18 @@ func (b *browser) followsAPlan() {
 	}
 	c := connect(t, "ws://"+r.addr+wsPath)
 	project := c.ask(1, "OpenProject", `"path":`+quote(dir))["project_id"].(string)
-	plan := c.plan(10, project, "Append \""+hostile+"\" to a.txt, and never rename <img src=x onerror=window.pwned=1>")
+	plan := c.plan(10, project, "Append \""+hostile+"\u202e\" to a.txt, and never rename <img src=x onerror=window.pwned=1>")
 	b.Wait(`document.getElementById("state").textContent === "AwaitingApproval"`)
 	b.Wait(driver.Texts("#steps td") + `.join() === "1,file_modify,a.txt,Modify a.txt: append text,"`)
-	b.Wait(driver.Texts("#diffs pre .add")+`.join() === arguments[0]`, "+"+hostile)
+	b.Wait(driver.Texts("#diffs pre .add")+`.join() === arguments[0]`, "+"+hostile+`\u202e`)
+	b.Wait(`document.getElementById("next").textContent === arguments[0]`, "Approve it with: trunkline exacta approve "+plan[:8]+" --project '"+dir+"'")
+	b.Wait(`document.getElementById("about").textContent.includes("; " + arguments[0] + ", made at 2")`, plan)
 	b.Wait(driver.Texts("#diffs summary") + `.join() === "1. a.txt"`)
 	b.Wait(driver.Texts("#projects a")+`.join() === arguments[0]`, dir)
 	b.Wait(`document.getElementById("about").textContent.includes("MUST_NOT rename img src=x onerror")`)
 
 	c.approve(10, project, plan)
-	b.Wait(`document.getElementById("state").textContent === "Completed"`)
+	b.Wait(`document.getElementById("state").textContent === "Completed" && document.getElementById("next").hidden`)
 	b.Wait(driver.Texts("#steps td:last-child") + `[0].startsWith("done in ")`)
 	b.Wait(`document.getElementById("bar").value === document.getElementById("bar").max && document.getElementById("phase").textContent === "apply 1/1"`)
 

@@ -206,6 +206,9 @@ func (t *tap) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if c, ok := nc.(*conns.Conn); ok {
+		c.Keep()
+	}
 	t.below = &below{Conn: nc}
 	return t.below, rw, nil
 }

@@ -48,7 +48,8 @@ func newServer(c config) *Server {
 	one := new(http.Protocols)
 	one.SetHTTP1(true)
 	s.http = &http.Server{
-		Handler:                      s.sockets,
+		Handler:                      http.HandlerFunc(s.serveHTTP),
+		ConnContext:                  conns.With,
 		Protocols:                    one,
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            handshakeWithin,
@@ -59,6 +60,15 @@ func newServer(c config) *Server {
 		ErrorLog:                     slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
 	}
 	return s
+}
+
+func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	if conns.Ambiguous(r) {
+		w.Header().Set("Connection", "close")
+		http.Error(w, conns.TextAmbiguous, http.StatusBadRequest)
+		return
+	}
+	s.sockets.ServeHTTP(w, r)
 }
 
 // Serve accepts on ln until Shutdown, and then returns nil, else why it stopped. It closes ln.

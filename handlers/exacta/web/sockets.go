@@ -93,6 +93,8 @@ func (s *sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.cfg.log.Debug("no WebSocket", "remote", r.RemoteAddr, "err", err)
 		return
 	}
+	// The listener may end a request whose sender is no longer let in.
+	defer context.AfterFunc(r.Context(), c.below.cut)()
 	s.serve(c, r.RemoteAddr)
 }
 

@@ -105,7 +105,7 @@ func (p *Project) WriteBundle(at *Place, data []byte, stopped func() bool) *faul
 	}
 	defer d.close()
 	tmp := ".exacta-" + rand.Text() + ".tmp"
-	if err := d.place(tmp, data, 0o600, -1); err != nil {
+	if err := d.place(tmp, data, 0o600, nil); err != nil {
 		return faultOf(err, shown)
 	}
 	if stopped() {

@@ -15,9 +15,9 @@ const maxDepth = 32
 // at most 32.
 func Canonical(dst, text []byte) []byte { return canonicalValue(dst, jsonx.ValueOf(text)) }
 
-// canonicalWithout is Canonical of an object without one of its members.
-func canonicalWithout(dst, object []byte, name string) []byte {
-	return canonicalObject(dst, object, name)
+// canonicalWithout is Canonical of an object without some of its members.
+func canonicalWithout(dst, object []byte, names ...string) []byte {
+	return canonicalObject(dst, object, names)
 }
 
 func canonicalValue(dst []byte, v jsonx.Value) []byte {
@@ -26,7 +26,7 @@ func canonicalValue(dst []byte, v jsonx.Value) []byte {
 		text, _ := v.Text()
 		return jsonx.AppendString(dst, text)
 	case jsonx.ObjectStart:
-		return canonicalObject(dst, v.Raw, "")
+		return canonicalObject(dst, v.Raw, nil)
 	case jsonx.ArrayStart:
 		dst = append(dst, '[')
 		list := jsonx.OpenArray(v.Raw)
@@ -38,7 +38,7 @@ func canonicalValue(dst []byte, v jsonx.Value) []byte {
 	return append(dst, v.Raw...)
 }
 
-func canonicalObject(dst, object []byte, without string) []byte {
+func canonicalObject(dst, object []byte, without []string) []byte {
 	type member struct {
 		key   []byte
 		value jsonx.Value
@@ -47,7 +47,7 @@ func canonicalObject(dst, object []byte, without string) []byte {
 	it := jsonx.OpenObject(object)
 	for key, v, ok := it.Next(); ok; key, v, ok = it.Next() {
 		key = jsonx.AppendUnescaped(nil, key)
-		if without == "" || string(key) != without {
+		if !slices.Contains(without, string(key)) {
 			members = append(members, member{key, v})
 		}
 	}

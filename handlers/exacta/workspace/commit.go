@@ -53,9 +53,16 @@ func (pt *Point) prepare(w *pending) error {
 	}
 	switch w.entry.Op {
 	case Create:
-		err = d.place(pt.tempName(name), w.data, newMode, -1)
+		err = d.place(pt.tempName(name), w.data, newMode, nil)
 	case Modify:
-		err = d.place(pt.tempName(name), w.data, 0o600, w.entry.Mode)
+		like := &attributes{mode: w.entry.Mode}
+		if like.of, _, err = d.regular(name); err == nil {
+			err = d.place(pt.tempName(name), w.data, 0o600, like)
+			_ = like.of.Close() // only read
+		}
+		if like.lost {
+			pt.Lost = append(pt.Lost, w.entry.Path)
+		}
 	}
 	if err != nil {
 		d.close()
@@ -130,17 +137,18 @@ func (pt *Point) Commit(done func(k, n int)) *fault.Fault {
 
 func (pt *Point) commit(w *pending) error {
 	_, name := split(w.entry.Path)
-	err := w.parent.expect(name, w.entry.Pre)
-	if err != nil {
-		return err
-	}
-	switch w.entry.Op {
+	var err error
+	switch temp := pt.tempName(name); w.entry.Op {
 	case Create:
-		err = w.parent.renameNew(pt.tempName(name), name)
+		if err = w.parent.expect(name, ""); err == nil {
+			err = w.parent.renameNew(temp, name)
+		}
 	case Modify:
-		err = w.parent.rename(pt.tempName(name), name)
+		err = w.parent.swap(temp, name, w.entry.Post, w.entry.Pre)
 	default:
-		err = w.parent.remove(name)
+		if err = w.parent.expect(name, w.entry.Pre); err == nil {
+			err = w.parent.remove(name)
+		}
 	}
 	if err != nil {
 		return err

@@ -32,9 +32,13 @@ type Config struct {
 	Text []byte
 }
 
-// LoadConfig reads .exacta/config.json now and checks it (exacta §4.18): CFG-001, CFG-002, CFG-003,
-// SEC-003 in this order, SEC-002 for a link. No value of the file is in a fault.
+// LoadConfig reads .exacta/config.json now and checks it (exacta §4.18): CFG-001, CFG-002,
+// CFG-003, SEC-003 in this order, SEC-002 for a link, and before them FS-001 of inPlace. No value
+// of the file is in a fault.
 func (p *Project) LoadConfig() (*Config, *fault.Fault) {
+	if f := p.inPlace(); f != nil {
+		return nil, f
+	}
 	rel := storeName
 	var text []byte
 	d, err := p.existingStore()
@@ -51,6 +55,7 @@ func (p *Project) LoadConfig() (*Config, *fault.Fault) {
 	case err != nil:
 		return nil, faultOf(err, rel)
 	}
+	text = jsonx.TrimBOM(text)
 	var strict jsonx.Strict
 	if problem := strict.Check(text, maxDepth); !problem.OK() {
 		return nil, fault.New("CFG-001", problem.String())

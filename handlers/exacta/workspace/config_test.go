@@ -72,7 +72,8 @@ func TestConfigProblems(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "{", "[]", "null", "1", `"x"`, "{}}", `{"a":1,"a":2}`, `{"a":NaN}`, "{\"a\":\"\xff\"}", "\ufeff{}", `{"a":"\ud800"}`,
+		"", "{", "[]", "null", "1", `"x"`, "{}}", `{"a":1,"a":2}`, `{"a":NaN}`, "{\"a\":\"\xff\"}", "\ufeff\ufeff{}",
+		`{"a":"\ud800"}`,
 		`{"a":` + strings.Repeat("[", 33) + strings.Repeat("]", 33) + `}`,
 		strings.Repeat(" ", maxConfig+1),
 	} {

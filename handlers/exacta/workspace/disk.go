@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"sync"
@@ -124,9 +125,9 @@ func (d dir) create(name string, perm uint32) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// fill writes data to f, a file of create, and fsyncs it. mode is its mode, negative for the one
-// that it has. A write that a test lets fail is cut in its middle.
-func (d dir) fill(f *os.File, name string, data []byte, mode int) error {
+// fill writes data to f, a file of create, and fsyncs it. It stays as it was created where like is
+// nil. A write that a test lets fail is cut in its middle.
+func (d dir) fill(f *os.File, name string, data []byte, like *attributes) error {
 	if err := d.disk.at("write", name); err != nil {
 		_, _ = f.Write(data[:len(data)/2])
 		return err
@@ -134,11 +135,11 @@ func (d dir) fill(f *os.File, name string, data []byte, mode int) error {
 	if _, err := f.Write(data); err != nil {
 		return err
 	}
-	if mode >= 0 {
+	if like != nil {
 		if err := d.disk.at("chmod", name); err != nil {
 			return err
 		}
-		if err := call(func() error { return unix.Fchmod(int(f.Fd()), uint32(mode)) }); err != nil {
+		if err := like.give(int(f.Fd())); err != nil {
 			return err
 		}
 	}
@@ -161,12 +162,12 @@ func (d dir) fill(f *os.File, name string, data []byte, mode int) error {
 
 // place makes a new file with these bytes, fsynced and read back. After an error there is none,
 // unless it cannot be removed.
-func (d dir) place(name string, data []byte, perm uint32, mode int) error {
+func (d dir) place(name string, data []byte, perm uint32, like *attributes) error {
 	f, err := d.create(name, perm)
 	if err != nil {
 		return err
 	}
-	err = d.fill(f, name, data, mode)
+	err = d.fill(f, name, data, like)
 	if e := f.Close(); err == nil {
 		err = e
 	}
@@ -174,6 +175,33 @@ func (d dir) place(name string, data []byte, perm uint32, mode int) error {
 		_ = d.remove(name)
 	}
 	return err
+}
+
+// attributes are what a new file gets: a mode, and the owner, the group and the extended
+// attributes of another file.
+type attributes struct {
+	mode int
+	of   *os.File
+	lost bool // some were not permitted: the file is neither setuid nor setgid
+}
+
+func (a *attributes) give(fd int) error {
+	var want, have unix.Stat_t
+	from := int(a.of.Fd())
+	if err := cmp.Or(unix.Fstat(from, &want), unix.Fstat(fd, &have)); err != nil {
+		return err
+	}
+	if want.Uid != have.Uid || want.Gid != have.Gid {
+		if a.lost = unix.Fchown(fd, int(want.Uid), int(want.Gid)) != nil; a.lost {
+			_ = unix.Fchown(fd, -1, int(want.Gid)) // as far as it is permitted
+		}
+	}
+	a.lost = !copyXattrs(fd, from) || a.lost
+	mode := uint32(a.mode)
+	if a.lost {
+		mode &^= unix.S_ISUID | unix.S_ISGID
+	}
+	return call(func() error { return unix.Fchmod(fd, mode) }) // after the owner, whose change takes bits away
 }
 
 func (d dir) mkdir(name string, perm uint32) error {
@@ -188,6 +216,41 @@ func (d dir) rename(from, to string) error {
 		return err
 	}
 	return call(func() error { return unix.Renameat(d.fd, from, d.fd, to) })
+}
+
+// maxSwaps is how often swap puts back what another program saves meanwhile.
+const maxSwaps = 64
+
+// swap puts the file temp, whose hash is ours, in the place of a file with the hash want:
+// isChanged if it has another. Where names can be exchanged, what came out is compared too, and
+// put back if another program saved it after the first look.
+func (d dir) swap(temp, name, ours, want string) error {
+	if err := d.expect(name, want); err != nil {
+		return err
+	}
+	if err := d.disk.at("rename", name); err != nil {
+		return err
+	}
+	put, why := ours, error(nil)
+	for n := range maxSwaps {
+		err := call(func() error { return exchange(d, temp, name) })
+		if n == 0 && (err == unix.EINVAL || err == unix.ENOSYS) {
+			return call(func() error { return unix.Renameat(d.fd, temp, d.fd, name) })
+		}
+		if err != nil {
+			return err
+		}
+		out, err := d.hash(temp) // "" of what has none, and is not ours
+		why = cmp.Or(why, err)
+		if out == want && n == 0 {
+			return d.remove(temp)
+		}
+		if out == want {
+			break
+		}
+		want, put = put, out
+	}
+	return cmp.Or(why, error(isChanged))
 }
 
 // renameNew renames a file to a name that no file has, else EEXIST.

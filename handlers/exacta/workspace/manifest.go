@@ -50,7 +50,7 @@ func parseManifest(p *Project, id string, text []byte) (*Point, string) {
 	it := jsonx.OpenArray(list.Raw)
 	for v, ok := it.Next(); ok; v, ok = it.Next() {
 		e := parseEntry(section{&r, "entries.", v.Raw})
-		if e.Order < pt.nextOrder() {
+		if n := len(pt.Entries); n > 0 && e.Order <= pt.Entries[n-1].Order {
 			r.bad("entries.order")
 		}
 		pt.Entries = append(pt.Entries, e)
@@ -61,11 +61,17 @@ func parseManifest(p *Project, id string, text []byte) (*Point, string) {
 	return pt, r.setting
 }
 
+// leastOrder is the least order of an entry. They ascend from any base (exacta §4.18).
+const leastOrder = -1 << 30
+
 func parseEntry(s section) Entry {
 	e := Entry{
 		Path: s.text("path"), Op: Op(s.choice("op", "", string(Create), string(Modify), string(Delete))),
 		Mode: s.integer("mode", 0, 0o7777, 0), Pre: s.sum("pre_sha256"), Post: s.sum("post_sha256"),
-		Blob: s.textOrNull("blob"), CreatedDirs: s.texts("created_dirs"), Order: s.integer("order", 1, 1<<30, 0),
+		Blob: s.textOrNull("blob"), CreatedDirs: s.texts("created_dirs"), Order: s.integer("order", leastOrder, 1<<30, leastOrder-1),
+	}
+	if e.Order < leastOrder {
+		s.r.bad("entries.order")
 	}
 	if checkPath(e.Path) != nil {
 		s.r.bad("entries.path")

@@ -3,6 +3,8 @@ package workspace
 import (
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestOrderOfCalls holds the order that exacta §4.8, §4.12 and §4.17 demand: the way back is
@@ -19,6 +21,9 @@ func TestOrderOfCalls(t *testing.T) {
 		t.Helper()
 		log = nil
 		f()
+		if err := exchange(p.dir, "m.txt", "none"); err == unix.EINVAL || err == unix.ENOSYS { // a file system that cannot
+			want = strings.ReplaceAll(want, "open m.txt.tmp.ID\nunlink m.txt.tmp.ID\n", "")
+		}
 		if got := strings.Join(log, "\n"); got != strings.TrimSpace(want) {
 			t.Errorf("%s\n\nwant\n%s", got, want)
 		}
@@ -34,17 +39,22 @@ rename manifest.json
 fsync .
 `
 	step(`open m.txt
+open m.txt
 create 1.bin
 write 1.bin
+chmod 1.bin
 fsync 1.bin
 readback 1.bin
 open x.txt
+open x.txt
 create 3.bin
 write 3.bin
+chmod 3.bin
 fsync 3.bin
 readback 3.bin
 fsync .`+manifest, func() { ok(t, pt.Add(changes()...)) })
 	step(`
+open m.txt
 open m.txt
 create m.txt.tmp.ID
 write m.txt.tmp.ID
@@ -64,6 +74,8 @@ open x.txt
 	step(`
 open m.txt
 rename m.txt
+open m.txt.tmp.ID
+unlink m.txt.tmp.ID
 fsync .
 rename w.txt
 fsync .
@@ -73,6 +85,7 @@ fsync .
 `, func() { ok(t, pt.Commit(nil)) })
 	step(manifest, func() { ok(t, pt.Seal()) })
 	step(`
+open 3.bin
 open 3.bin
 create x.txt.tmp.ID
 write x.txt.tmp.ID
@@ -90,6 +103,7 @@ rmdir n
 fsync .
 open m.txt
 open 1.bin
+open 1.bin
 create m.txt.tmp.ID
 write m.txt.tmp.ID
 chmod m.txt.tmp.ID
@@ -97,6 +111,8 @@ fsync m.txt.tmp.ID
 readback m.txt.tmp.ID
 open m.txt
 rename m.txt
+open m.txt.tmp.ID
+unlink m.txt.tmp.ID
 fsync .
 `+strings.TrimPrefix(manifest, "\n"), func() { ok(t, pt.Undo(0)) })
 }

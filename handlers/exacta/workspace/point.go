@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"os"
 	"strconv"
 	"strings"
 
@@ -49,6 +50,10 @@ type Point struct {
 	// Conflicts counts the entries that Undo could not restore. Such a point is never dropped.
 	Conflicts int
 	Entries   []Entry
+	// Proven is set where this installation made the point, for this root.
+	Proven bool
+	// Lost has the files whose owner, group or extended attributes Prepare could not keep.
+	Lost []string
 
 	p       *Project
 	seq     int64
@@ -81,7 +86,7 @@ func (p *Project) NewPoint(id, kind, createdAt string) (*Point, *fault.Fault) {
 	if f != nil {
 		return nil, f
 	}
-	pt := &Point{ID: id, Kind: kind, CreatedAt: createdAt, p: p, seq: seq}
+	pt := &Point{ID: id, Kind: kind, CreatedAt: createdAt, Proven: true, p: p, seq: seq}
 	d, err := pt.folder(true)
 	if err != nil {
 		return nil, faultOf(err, pt.rel())
@@ -98,12 +103,12 @@ func (p *Project) nextSeq() (int64, *fault.Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lastSeq < 0 {
-		points, _, f := p.points()
+		found, f := p.points()
 		if f != nil {
 			return 0, f
 		}
 		p.lastSeq = 0
-		for _, pt := range points {
+		for _, pt := range found.points {
 			p.lastSeq = max(p.lastSeq, pt.seq)
 		}
 	}
@@ -144,7 +149,7 @@ func (pt *Point) folder(create bool) (dir, error) {
 
 // save writes the manifest.
 func (pt *Point) save(d dir) *fault.Fault {
-	return faultOf(d.replace("manifest.json", pt.encode()), pt.rel()+"/manifest.json")
+	return faultOf(d.replace("manifest.json", pt.p.sign("rollback/"+pt.ID, pt.encode())), pt.rel()+"/manifest.json")
 }
 
 // Add saves the way back of further changes: the original bytes of their targets, then the entries,
@@ -169,15 +174,13 @@ func (pt *Point) Add(changes ...Change) *fault.Fault {
 }
 
 func (pt *Point) addAll(d dir, changes []Change) *fault.Fault {
+	if f := pt.p.inPlace(); f != nil {
+		return f
+	}
 	for _, c := range changes {
-		e, before, f := pt.entry(c)
+		e, f := pt.entry(d, c)
 		if f != nil {
 			return f
-		}
-		if e.Blob != "" {
-			if err := fresh(d, e.Blob, before); err != nil {
-				return faultOf(err, pt.rel()+"/"+e.Blob)
-			}
 		}
 		pt.Entries = append(pt.Entries, e)
 		pt.pending = append(pt.pending, pending{entry: e, data: c.Data})
@@ -185,24 +188,25 @@ func (pt *Point) addAll(d dir, changes []Change) *fault.Fault {
 	return faultOf(d.sync(), pt.rel())
 }
 
-// fresh makes a file of the storage, in the place of one that no manifest names.
-func fresh(d dir, name string, data []byte) error {
+// fresh makes a blob, in the place of one that no manifest names. It has the owner, the group and
+// the extended attributes of its file, for the way back.
+func fresh(d dir, name string, data []byte, of *os.File) error {
 	if _, err := d.lstat(name); err == nil {
 		if err := d.remove(name); err != nil {
 			return err
 		}
 	}
-	return d.place(name, data, 0o600, -1)
+	return d.place(name, data, 0o600, &attributes{mode: 0o600, of: of})
 }
 
-// entry checks a change and returns its entry and the bytes that the target has.
-func (pt *Point) entry(c Change) (e Entry, before []byte, f *fault.Fault) {
+// entry checks a change, saves the bytes that the target has in d, and returns the entry.
+func (pt *Point) entry(d dir, c Change) (e Entry, f *fault.Fault) {
 	if f := pt.p.Check(c.Path); f != nil {
-		return e, nil, f
+		return e, f
 	}
 	for _, w := range pt.pending {
 		if w.entry.Path == c.Path {
-			return e, nil, fault.New("VAL-003", "duplicate_target: "+c.Path)
+			return e, fault.New("VAL-003", "duplicate_target: "+c.Path)
 		}
 	}
 	e = Entry{Path: c.Path, Op: c.Op, Mode: newMode, Pre: c.Pre, Order: pt.nextOrder()}
@@ -212,17 +216,17 @@ func (pt *Point) entry(c Change) (e Entry, before []byte, f *fault.Fault) {
 	if c.Op == Create {
 		sum, err := pt.p.hash(c.Path)
 		if err == nil && sum != "" {
-			return e, nil, fault.New("VAL-005", "target_exists: "+c.Path)
+			return e, fault.New("VAL-005", "target_exists: "+c.Path)
 		}
 		if err == nil {
 			e.Pre = ""
 			e.CreatedDirs, err = pt.missing(c.Path)
 		}
-		return e, nil, faultOf(err, c.Path)
+		return e, faultOf(err, c.Path)
 	}
 	parent, name, err := pt.p.parent(c.Path)
 	if err != nil {
-		return e, nil, faultOf(err, c.Path)
+		return e, faultOf(err, c.Path)
 	}
 	defer parent.close()
 	before, mode, err := parent.read(name, pt.p.opts.MaxFile)
@@ -231,7 +235,15 @@ func (pt *Point) entry(c Change) (e Entry, before []byte, f *fault.Fault) {
 	}
 	e.Mode = int(mode)
 	e.Blob = strconv.Itoa(e.Order) + ".bin"
-	return e, before, faultOf(err, c.Path)
+	if err != nil {
+		return e, faultOf(err, c.Path)
+	}
+	of, _, err := parent.regular(name)
+	if err != nil {
+		return e, faultOf(err, c.Path)
+	}
+	defer func() { _ = of.Close() }() // only read
+	return e, faultOf(fresh(d, e.Blob, before, of), pt.rel()+"/"+e.Blob)
 }
 
 func (pt *Point) nextOrder() int {

@@ -23,7 +23,7 @@ func (p *Project) LoadPoint(id string) (*Point, *fault.Fault) {
 		return nil, faultOf(err, pt.rel())
 	}
 	defer d.close()
-	text, _, err := d.read("manifest.json", maxStored)
+	text, _, err := d.read("manifest.json", maxRecord)
 	if err == unix.ENOENT {
 		return nil, faultOf(err, pt.rel())
 	}
@@ -34,53 +34,71 @@ func (p *Project) LoadPoint(id string) (*Point, *fault.Fault) {
 	if problem != "" {
 		return nil, damaged("rollback/" + id + "/manifest.json: " + problem)
 	}
+	pt.Proven = p.proves("rollback/"+id, text)
 	return pt, nil
 }
 
 // Points returns all readable rollback points, the newest first.
 func (p *Project) Points() ([]*Point, *fault.Fault) {
-	points, _, f := p.points()
-	return points, f
+	found, f := p.points()
+	return found.points, f
 }
 
-// points returns all readable points, the newest first, and the names of folders without a
-// manifest.
-func (p *Project) points() (points []*Point, empty []string, f *fault.Fault) {
-	d, err := p.existingStore()
+// found is what lies in the folder of rollback points.
+type found struct {
+	points []*Point       // the readable ones, the newest first
+	empty  []string       // folders of points that were not made, or dropped, to the end
+	bad    []*fault.Fault // ST-002 of everything else
+}
+
+// points reads the folder of rollback points.
+func (p *Project) points() (out found, f *fault.Fault) {
+	all, err := p.folder("rollback")
 	if err == unix.ENOENT {
-		return nil, nil, nil
+		return out, nil
 	}
 	if err != nil {
-		return nil, nil, faultOf(err, storeName)
-	}
-	defer d.close()
-	all, err := d.open("rollback")
-	if err == unix.ENOENT {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, faultOf(err, storeName+"/rollback")
+		return out, faultOf(err, storeName+"/rollback")
 	}
 	defer all.close()
 	names, err := all.list()
 	if err != nil {
-		return nil, nil, faultOf(err, storeName+"/rollback")
+		return out, faultOf(err, storeName+"/rollback")
 	}
 	slices.Sort(names)
 	for _, id := range names {
 		pt, f := p.LoadPoint(id)
 		switch {
 		case f == nil:
-			points = append(points, pt)
-		case f.Code == "FS-001" && isID(id):
-			empty = append(empty, id)
+			out.points = append(out.points, pt)
+		case f.Code == "FS-001" && isID(id) && all.isLeft(id):
+			out.empty = append(out.empty, id)
+		case f.Code == "ST-002":
+			out.bad = append(out.bad, f)
+		default:
+			out.bad = append(out.bad, damaged("rollback/"+printable(id)+": "+f.Detail))
 		}
 	}
-	slices.SortStableFunc(points, func(a, b *Point) int {
+	slices.SortStableFunc(out.points, func(a, b *Point) int {
 		return cmp.Or(cmp.Compare(b.seq, a.seq), cmp.Compare(b.CreatedAt, a.CreatedAt))
 	})
-	return points, empty, nil
+	return out, nil
 }
+
+// isLeft reports whether the folder of a point is what a crash leaves of one that was being made or
+// dropped: it is empty, or has a manifest that does not count.
+func (d dir) isLeft(id string) bool {
+	folder, err := d.open(id)
+	if err != nil {
+		return false
+	}
+	defer folder.close()
+	names, err := folder.list()
+	return err == nil && (len(names) == 0 || slices.Contains(names, goneManifest))
+}
+
+// goneManifest is the name of a manifest that is being written, or whose point is being dropped.
+const goneManifest = "manifest.json.tmp"
 
 // Verify reads all original bytes of the point: ST-002 if some are not there or not those that were
 // saved, and the way back does not lead to its end.
@@ -101,20 +119,42 @@ func (pt *Point) Verify() *fault.Fault {
 	return nil
 }
 
-// Recovered is a set of diffs that Recover undid; its Fault is FS-006 if not completely.
+// Recovered is a rollback point that an open has to speak of. Its Fault is nil where it was undone,
+// FS-006 where that was not possible for all files, and ST-002 where it stays as it is.
 type Recovered struct {
-	ID    string
+	ID    string // "" where it is not known
+	Kind  string // of a point that can be read
 	Fault *fault.Fault
+	// Foreign is set for a point that is not proven to be of this installation and root. Nothing is
+	// taken back by it.
+	Foreign bool
 }
 
 // Recover undoes the sets of diffs that a crash interrupted, the newest first (exacta §5.6, D32),
-// and drops their points unless files are in conflict. A point that is damaged stays as it is.
-// Points of plans are the caller's, who has their state.
+// and drops their points unless files are in conflict. What cannot be read stays as it is, and so
+// do points that are not proven and, of plans, those that are not complete: they are the caller's,
+// who has their state.
 func (p *Project) Recover() ([]Recovered, *fault.Fault) {
-	points, _, f := p.points()
+	found, f := p.points()
 	var out []Recovered
-	for _, pt := range points {
-		if pt.Sealed || pt.Kind != DiffSetPoint {
+	for _, bad := range found.bad {
+		out = append(out, Recovered{Fault: bad})
+	}
+	for _, pt := range found.points {
+		r := Recovered{ID: pt.ID, Kind: pt.Kind, Foreign: !pt.Proven}
+		switch {
+		case pt.Sealed || len(pt.Entries) == 0 && (pt.Kind == PlanPoint || r.Foreign):
+			if r.Foreign {
+				out = append(out, r)
+			}
+			continue
+		case pt.Kind == PlanPoint:
+			r.Fault = damaged("rollback/" + pt.ID + ": no state names this execution, which is not complete")
+		case r.Foreign:
+			r.Fault = damaged("rollback/" + pt.ID + ": a set of diffs that is not complete, and not of this installation")
+		}
+		if r.Fault != nil {
+			out = append(out, r)
 			continue
 		}
 		d, err := p.store()
@@ -122,11 +162,10 @@ func (p *Project) Recover() ([]Recovered, *fault.Fault) {
 			return out, faultOf(err, storeName)
 		}
 		d.close()
-		undone := Recovered{pt.ID, pt.Undo(0)}
-		if undone.Fault == nil {
+		if r.Fault = pt.Undo(0); r.Fault == nil {
 			_ = pt.Drop()
 		}
-		out = append(out, undone)
+		out = append(out, r)
 	}
 	return out, f
 }
@@ -137,7 +176,8 @@ func (pt *Point) Drop() *fault.Fault {
 	return faultOf(pt.p.removePoint(pt.ID), pt.rel())
 }
 
-// removePoint removes the folder of a point, the manifest first: without it a folder is no point.
+// removePoint removes the folder of a point. The name of its manifest goes first, and with it the
+// point, the manifest itself last: until then it marks a folder that is no point any more.
 func (p *Project) removePoint(id string) error {
 	d, err := p.store()
 	if err != nil {
@@ -154,7 +194,7 @@ func (p *Project) removePoint(id string) error {
 		return err
 	}
 	defer folder.close()
-	if err := folder.remove("manifest.json"); err != nil && err != unix.ENOENT {
+	if err := folder.rename("manifest.json", goneManifest); err != nil && err != unix.ENOENT {
 		return err
 	}
 	if err := folder.sync(); err != nil {
@@ -164,8 +204,9 @@ func (p *Project) removePoint(id string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if err := folder.remove(name); err != nil {
+	names = slices.DeleteFunc(names, func(name string) bool { return name == goneManifest })
+	for _, name := range append(names, goneManifest) {
+		if err := folder.remove(name); err != nil && err != unix.ENOENT {
 			return err
 		}
 	}
@@ -176,18 +217,18 @@ func (p *Project) removePoint(id string) error {
 // and sets of diffs that are not undone stay. Folders without a manifest are removed. One that
 // cannot be removed does not keep the others: the first fault is returned at the end.
 func (p *Project) Prune(pinned ...string) *fault.Fault {
-	points, empty, f := p.points()
+	found, f := p.points()
 	if f != nil {
 		return f
 	}
-	for i, pt := range points {
+	for i, pt := range found.points {
 		unfinished := pt.Kind == DiffSetPoint && !pt.Sealed
 		if i < keptPoints || unfinished || pt.Conflicts > 0 || slices.Contains(pinned, pt.ID) {
 			continue
 		}
 		f = cmp.Or(f, pt.Drop())
 	}
-	for _, id := range empty {
+	for _, id := range found.empty {
 		if !slices.Contains(pinned, id) {
 			f = cmp.Or(f, faultOf(p.removePoint(id), storeName+"/rollback"))
 		}

@@ -177,7 +177,8 @@ func TestNewestPointsAreKept(t *testing.T) {
 		_, f := p.NewPoint("p"+strconv.Itoa(i), kind, now)
 		ok(t, f)
 	}
-	write(t, p.Root(), map[string]string{".exacta/rollback/empty/1.bin": "x", ".exacta/rollback/bad/manifest.json": "{"})
+	write(t, p.Root(), map[string]string{".exacta/rollback/empty/1.bin": "x", ".exacta/rollback/empty/manifest.json.tmp": "{",
+		".exacta/rollback/bad/manifest.json": "{", ".exacta/rollback/lost/1.bin": "x"})
 	ok(t, p.Prune("p4"))
 	entries, err := os.ReadDir(filepath.Join(p.Root(), ".exacta/rollback"))
 	if err != nil {
@@ -187,14 +188,14 @@ func TestNewestPointsAreKept(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	if s := strings.Join(got, " "); s != "bad p11 p12 p13 p14 p15 p16 p17 p18 p19 p2 p20 p4" {
+	if s := strings.Join(got, " "); s != "bad lost p11 p12 p13 p14 p15 p16 p17 p18 p19 p2 p20 p4" {
 		t.Error(s)
 	}
 	_, f := p.NewPoint("p20", PlanPoint, now)
 	want(t, f, "ST-002")
 }
 
-// TestDamagedManifests are refused, and stay (exacta §3.7 ST-002).
+// TestDamagedManifests are refused and named, and stay (exacta §3.7 ST-002).
 func TestDamagedManifests(t *testing.T) {
 	root, _ := scene(t)
 	p := open(t, root, Options{})
@@ -211,7 +212,7 @@ func TestDamagedManifests(t *testing.T) {
 		write(t, root, map[string]string{".exacta/rollback/" + id1 + "/manifest.json": text})
 		_, f := p.LoadPoint(id1)
 		want(t, f, "ST-002")
-		if undone, f := p.Recover(); f != nil || len(undone) != 0 || snapshot(t, root) != before {
+		if undone, f := p.Recover(); f != nil || len(undone) != 1 || undone[0].Fault == nil || undone[0].Fault.Code != "ST-002" || snapshot(t, root) != before {
 			t.Errorf("%v %v", undone, f)
 		}
 	}
@@ -235,6 +236,44 @@ func TestDamagedManifests(t *testing.T) {
 	try(`"mode":420`, `"mode":65536`)
 	try(`"pre_sha256":"`, `"pre_sha256":"0`)
 	try(`"entries":[`, `"entries":[1,`)
+}
+
+// TestOrdersOfAManifest: they ascend from any base (exacta §4.18).
+func TestOrdersOfAManifest(t *testing.T) {
+	root, before := scene(t)
+	p := open(t, root, Options{})
+	pt, f := perform(p, DiffSetPoint)
+	ok(t, f)
+	pt.Sealed = false
+	for i := range pt.Entries {
+		pt.Entries[i].Order = 7*i - 7
+	}
+	write(t, root, map[string]string{".exacta/rollback/" + id1 +
+		"/manifest.json": string(p.sign("rollback/"+id1, pt.encode()))})
+	undone, f := p.Recover()
+	ok(t, f)
+	if len(undone) != 1 || undone[0].Fault != nil || snapshot(t, root) != before {
+		t.Errorf("%v %q", undone, snapshot(t, root))
+	}
+}
+
+// TestStrangersAmongPoints: what is no point, or has lost its manifest, is named and stays.
+func TestStrangersAmongPoints(t *testing.T) {
+	root := canonicalTemp(t)
+	p := open(t, root, Options{})
+	write(t, root, map[string]string{".exacta/rollback/a file": "x", ".exacta/rollback/file": "x", ".exacta/rollback/lost/1.bin": "x",
+		".exacta/rollback/left/manifest.json.tmp": "x"})
+	if err := os.Symlink("lost", filepath.Join(root, ".exacta/rollback/link")); err != nil {
+		t.Fatal(err)
+	}
+	found, f := p.Recover()
+	ok(t, f)
+	if len(found) != 4 {
+		t.Errorf("%v", found)
+	}
+	for _, r := range found {
+		want(t, r.Fault, "ST-002")
+	}
 }
 
 // TestPointThatCannotBeDropped does not keep others.
@@ -275,7 +314,8 @@ func TestNoProgramGetsRights(t *testing.T) {
 		ok(t, pt.Add(Change{Path: "tool", Op: Modify, Data: []byte("new"), Pre: Sum([]byte("old"))}))
 		ok(t, pt.Commit(nil))
 		pt.Entries[0].Mode = 0o7755
-		write(t, root, map[string]string{".exacta/rollback/" + id1 + "/manifest.json": string(pt.encode())})
+		write(t, root, map[string]string{".exacta/rollback/" + id1 +
+			"/manifest.json": string(p.sign("rollback/"+id1, pt.encode()))})
 		if undone, f := p.Recover(); f != nil || len(undone) != 1 || undone[0].Fault != nil {
 			t.Fatalf("%v %v", undone, f)
 		}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"sync"
@@ -21,8 +22,12 @@ type Options struct {
 	// Secret reports whether a text contains a secret of high confidence (exacta §6.6). Nil finds
 	// none.
 	Secret func([]byte) bool
+	// ReadOnly leaves the lock to others. Nothing may be changed then.
+	ReadOnly bool
 	// MaxFile is the most bytes of a file that Read and Add take; 0 means 64 MiB.
 	MaxFile int64
+	// Key is that of LoadKey. Without it a file of .exacta is proven to this process only.
+	Key []byte
 
 	// Before is called before each system call that reads or changes a file, and can make it fail.
 	// Lazy makes fsync do nothing. Both are for tests.
@@ -52,6 +57,9 @@ func Open(root string, o Options) (*Project, *fault.Fault) {
 	if o.MaxFile == 0 {
 		o.MaxFile = maxFile
 	}
+	if len(o.Key) == 0 {
+		o.Key = processKey()
+	}
 	var fd int
 	err := call(func() (e error) {
 		fd, e = unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -62,7 +70,7 @@ func Open(root string, o Options) (*Project, *fault.Fault) {
 	}
 	p := &Project{root: root, opts: o, lastSeq: -1, dir: dir{fd, &disk{before: o.Before, lazy: o.Lazy}}}
 	var f *fault.Fault
-	if p.config, f = p.LoadConfig(); f == nil {
+	if p.config, f = p.LoadConfig(); f == nil && !o.ReadOnly {
 		f = p.lockExisting()
 	}
 	if f != nil {
@@ -88,6 +96,18 @@ func (p *Project) Root() string { return p.root }
 
 // Config returns the configuration that was read when the project was opened.
 func (p *Project) Config() *Config { return p.config }
+
+// inPlace refuses a root whose path has come to name another directory, or none: edits go by the
+// handle of the one that was opened, builds by the path, and both must mean one tree (exacta
+// §4.17).
+func (p *Project) inPlace() *fault.Fault {
+	var opened, named unix.Stat_t
+	err := cmp.Or(unix.Fstat(p.dir.fd, &opened), unix.Lstat(p.root, &named))
+	if err != nil || opened.Ino != named.Ino || opened.Dev != named.Dev {
+		return fault.New("FS-001", "replaced: the project's directory was moved while it was open; close the project and open it again", "project root")
+	}
+	return nil
+}
 
 // Markers returns the markers that the root has now (exacta §4.1).
 func (p *Project) Markers() []string { return markersOf(p.root) }
@@ -216,7 +236,7 @@ func (p *Project) store() (dir, error) {
 // untouched refuses storage in which another process, which had the lock first, left work that is
 // not over. Only an open finds what is to become of that (exacta §5.6).
 func (p *Project) untouched(d dir) error {
-	text, _, err := d.read("state.json", maxStored)
+	text, _, err := d.read("state.json", maxRecord)
 	if !p.read || err != nil || Sum(text) == p.seen {
 		return nil
 	}
@@ -255,7 +275,7 @@ func (d dir) replace(name string, data []byte) error {
 			return err
 		}
 	}
-	if err := d.place(tmp, data, 0o600, -1); err != nil {
+	if err := d.place(tmp, data, 0o600, nil); err != nil {
 		return err
 	}
 	if err := d.rename(tmp, name); err != nil {

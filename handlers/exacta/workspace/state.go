@@ -9,8 +9,12 @@ import (
 	"trunkline/engine/exacta/fault"
 )
 
-// maxStored is the most bytes of a file of .exacta that is read.
-const maxStored = 64 << 20
+// The most bytes of a file of .exacta that is read: of a blob, a plan or an answer, of state.json
+// and of a manifest, which has a few hundred bytes for each of its files.
+const (
+	maxStored = 64 << 20
+	maxRecord = 1 << 20
+)
 
 // State is state.json (exacta §4.18). Empty ids are null.
 type State struct {
@@ -18,6 +22,8 @@ type State struct {
 	ActivePlanID, ActiveExecutionID string
 	LastUpdatedAt                   string
 	Execution                       *Execution
+	// Proven is set where this installation wrote the state, for this root. It is of LoadState.
+	Proven bool
 }
 
 // Execution is the running or paused execution of a State.
@@ -35,7 +41,8 @@ func (p *Project) SaveState(s *State) *fault.Fault {
 		return faultOf(err, storeName)
 	}
 	defer d.close()
-	return faultOf(d.replace("state.json", s.encode()), storeName+"/state.json")
+	return faultOf(d.replace("state.json", s.encode(func(o []byte) string { return p.proof("state", o) })),
+		storeName+"/state.json")
 }
 
 // LoadState reads state.json: nil if there is none, ST-002 if it is damaged or cannot be read, and
@@ -67,7 +74,7 @@ func (p *Project) readState() (s *State, problem string, f *fault.Fault) {
 		return nil, "", faultOf(err, storeName)
 	}
 	defer d.close()
-	text, _, err := d.read("state.json", maxStored)
+	text, _, err := d.read("state.json", maxRecord)
 	if err == unix.ENOENT {
 		p.see("")
 		return nil, "", nil
@@ -79,6 +86,7 @@ func (p *Project) readState() (s *State, problem string, f *fault.Fault) {
 	if s, problem = parseState(text); problem != "" {
 		return nil, problem, nil
 	}
+	s.Proven = p.proves("state", text)
 	return s, "", nil
 }
 
@@ -101,7 +109,9 @@ func (p *Project) RejectState(problem string) *fault.Fault {
 	return damaged("state.json: " + problem)
 }
 
-func (s *State) encode() []byte {
+// encode returns state.json (exacta §4.18). mac, which may be nil, returns the MAC of the object: a
+// member beside what the contract names, which the checksum is of too.
+func (s *State) encode(mac func(object []byte) string) []byte {
 	b := jsonx.Build(nil).Int("schema_version", 1).Text("project_id", s.ProjectID).Text("state", s.State)
 	b = orNull(b, "active_plan_id", s.ActivePlanID)
 	b = orNull(b, "active_execution_id", s.ActiveExecutionID)
@@ -116,6 +126,9 @@ func (s *State) encode() []byte {
 			e = e.Int("in_step", int64(x.InStep))
 		}
 		b = b.Raw("execution", e.Int("entries", int64(x.Entries)).End())
+	}
+	if mac != nil {
+		b = b.Text("mac", mac(jsonx.Builder(append([]byte(nil), b...)).End()))
 	}
 	sum := Sum(Canonical(nil, jsonx.Builder(append([]byte(nil), b...)).End()))
 	return append(b.Text("checksum", sum).End(), '\n')
@@ -192,7 +205,7 @@ func isID(id string) bool {
 
 // SavePlan writes plan/<id>.json. The bytes are the caller's, with a fingerprint of its own.
 func (p *Project) SavePlan(id string, plan []byte) *fault.Fault {
-	return p.saveIn([]string{"plan"}, id, plan)
+	return p.saveIn([]string{"plan"}, id, p.sign("plan/"+id, plan))
 }
 
 // LoadPlan reads plan/<id>.json; ST-002 if that is not possible.

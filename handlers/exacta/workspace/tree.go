@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -13,8 +14,8 @@ import (
 	"trunkline/engine/exacta/relpath"
 )
 
-// maxIndexed is the most files of an Index (exacta §4.17).
-const maxIndexed = 10_000
+// MaxIndexed is the most files of an Index (exacta §4.17).
+const MaxIndexed = 10_000
 
 // File is an indexed file.
 type File struct {
@@ -31,7 +32,7 @@ func (p *Project) Index() ([]File, *fault.Fault) {
 		if !dir {
 			out = append(out, File{rel, size})
 		}
-		return len(out) < maxIndexed
+		return len(out) < MaxIndexed
 	})
 	return out, faultOf(err, ".")
 }
@@ -45,7 +46,7 @@ func (p *Project) Tree() ([]string, *fault.Fault) {
 			rel += "/"
 		}
 		out = append(out, rel)
-		return len(out) < maxIndexed
+		return len(out) < MaxIndexed
 	})
 	return out, faultOf(err, ".")
 }
@@ -218,9 +219,14 @@ func (d dir) read(name string, most int64) ([]byte, uint32, error) {
 		return nil, 0, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(b)) > most {
+	if st.Size > most {
+		return nil, 0, isTooLarge
+	}
+	var b bytes.Buffer
+	b.Grow(int(st.Size) + bytes.MinRead) // what grows while it is read takes more
+	n, err := b.ReadFrom(io.LimitReader(f, most+1))
+	if err == nil && n > most {
 		err = isTooLarge
 	}
-	return b, uint32(st.Mode) & 0o7777, err
+	return b.Bytes(), uint32(st.Mode) & 0o7777, err
 }

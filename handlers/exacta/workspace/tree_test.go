@@ -52,8 +52,8 @@ func TestIndexIsBounded(t *testing.T) {
 	}
 	t.Parallel()
 	root := canonicalTemp(t)
-	for i := range maxIndexed + 1 {
-		name := filepath.Join(root, fmt.Sprintf("%05d", maxIndexed-i))
+	for i := range MaxIndexed + 1 {
+		name := filepath.Join(root, fmt.Sprintf("%05d", MaxIndexed-i))
 		if err := os.WriteFile(name, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -61,13 +61,13 @@ func TestIndexIsBounded(t *testing.T) {
 	p := open(t, root, Options{})
 	files, f := p.Index()
 	ok(t, f)
-	if len(files) != maxIndexed || files[0].Path != "00000" || files[maxIndexed-1].Path != "09999" {
+	if len(files) != MaxIndexed || files[0].Path != "00000" || files[MaxIndexed-1].Path != "09999" {
 		t.Errorf("%d files, %v", len(files), files[len(files)-1])
 	}
 	if err := os.Remove(filepath.Join(root, "05000")); err != nil {
 		t.Fatal(err)
 	}
-	if files, f = p.Index(); f != nil || len(files) != maxIndexed || files[maxIndexed-1].Path != "10000" {
+	if files, f = p.Index(); f != nil || len(files) != MaxIndexed || files[MaxIndexed-1].Path != "10000" {
 		t.Errorf("%d files, %v", len(files), f)
 	}
 }

@@ -123,26 +123,33 @@ func (pt *Point) restore(parent dir, name string, e Entry) error {
 	if err != nil {
 		return err
 	}
+	defer d.close()
 	blob, _, err := d.read(e.Blob, maxStored)
-	d.close()
 	if err != nil {
 		return err
 	}
+	of, _, err := d.regular(e.Blob)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = of.Close() }() // only read
 	if Sum(blob) != e.Pre {
 		return damaged("rollback blob " + e.Blob)
 	}
 	const special = unix.S_ISUID | unix.S_ISGID | unix.S_ISVTX
 	now, _ := parent.lstat(name) // one that is missing has none
 	temp := pt.tempName(name)
-	if err := parent.place(temp, blob, 0o600, e.Mode&^(special&^int(now.Mode))); err != nil {
+	like := &attributes{mode: e.Mode &^ (special &^ int(now.Mode)), of: of}
+	if err := parent.place(temp, blob, 0o600, like); err != nil {
 		return err
 	}
-	if err = parent.expect(name, e.Post); err != nil {
-		err = isConflict
-	} else if e.Op == Delete {
+	if e.Op == Modify {
+		err = parent.swap(temp, name, e.Pre, e.Post)
+	} else if err = parent.expect(name, e.Post); err == nil {
 		err = parent.renameNew(temp, name)
-	} else {
-		err = parent.rename(temp, name)
+	}
+	if errors.Is(err, isChanged) || err == unix.EEXIST {
+		err = isConflict
 	}
 	if err != nil {
 		_ = parent.remove(temp)

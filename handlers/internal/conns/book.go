@@ -79,36 +79,59 @@ func (b *Book) Drop(name string) (found bool) {
 	if dropped == nil {
 		return false
 	}
-	if secure, ok := dropped.Conn.(interface{ NetConn() net.Conn }); ok { // its own end may wait for the peer
+	dropped.cut()
+	return true
+}
+
+// cut closes the connection at once.
+func (c *Conn) cut() {
+	if secure, ok := c.Conn.(interface{ NetConn() net.Conn }); ok { // its own end may wait for the peer
 		_ = secure.NetConn().Close()
 	}
-	_ = dropped.Close()
-	return true
+	_ = c.Close()
 }
 
 // Read counts what the peer sends.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if n > 0 && c.book != nil {
+	if n > 0 && !c.kept.Load() {
 		now := link.Mono()
 		c.in.Add(int64(n))
-		c.book.in.Add(int64(n))
+		if c.book != nil {
+			c.book.in.Add(int64(n))
+		}
 		c.heard.Store(now)
 		c.asked.CompareAndSwap(0, now)
+		c.framing.read(p[:n])
 	}
 	return n, err
 }
 
+// writePart is how much is written at a time, so that a slow peer differs from a stuck one.
+const writePart = 64 << 10
+
 // Write counts what the peer is sent. It answers the request at hand.
-func (c *Conn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	if n > 0 && c.book != nil {
-		c.out.Add(int64(n))
-		c.book.out.Add(int64(n))
-		c.heard.Store(link.Mono())
-		c.asked.Store(0)
+func (c *Conn) Write(p []byte) (n int, err error) {
+	if c.kept.Load() {
+		return c.Conn.Write(p)
 	}
-	return n, err
+	c.writing.Store(true)
+	defer c.writing.Store(false)
+	for {
+		part, err := c.Conn.Write(p[n:min(len(p), n+writePart)])
+		if part > 0 {
+			n += part
+			c.out.Add(int64(part))
+			if c.book != nil {
+				c.book.out.Add(int64(part))
+			}
+			c.heard.Store(link.Mono())
+			c.asked.Store(0)
+		}
+		if err != nil || n == len(p) {
+			return n, err
+		}
+	}
 }
 
 // Name names the connection, such as "http-3".

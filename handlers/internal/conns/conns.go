@@ -12,9 +12,12 @@ import (
 // Conn is a connection that gives its slot back when it is closed, once.
 type Conn struct {
 	net.Conn
-	from  *Listener // nil: it has no slot
-	once  sync.Once
-	entry // what a book shows of it
+	from     *Listener // nil: it has no slot
+	reserved bool      // its slot is one of Listener.Reserve
+	once     sync.Once
+	entry    // what a book shows of it
+	stall    // whether it may be closed for another one
+	framing
 }
 
 // Close closes the connection; the slot is free afterwards, so that the bound counts open sockets.
@@ -22,7 +25,7 @@ func (c *Conn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
 		if c.from != nil {
-			c.from.give()
+			c.from.give(c)
 		}
 		c.leave(c)
 	})

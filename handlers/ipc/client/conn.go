@@ -75,8 +75,14 @@ func (c *Conn) Heard() bool { return c.heard.Load() }
 
 // Call sends one request and waits for its reply. body is one MessagePack map, nil means an empty
 // one; it is not kept. The returned body belongs to the caller. When ctx ends first, Call returns
-// its error; the request may still take effect.
+// its error; the request may still take effect. With the idempotency key of ctx it can be repeated.
 func (c *Conn) Call(ctx context.Context, service, method string, body []byte) ([]byte, error) {
+	if key, ok := ctx.Value(keyed{}).(string); ok {
+		var err error
+		if body, err = withKey(body, key); err != nil {
+			return nil, err
+		}
+	}
 	reply := make(chan incoming, 1)
 	id, err := c.send(ctx, service, method, body, func(id string) { c.calls[id] = reply })
 	if err != nil {
@@ -204,6 +210,32 @@ func encode(in msgp.Marshaler) (body []byte, err error) {
 		err = fmt.Errorf("cannot encode the body: %w", err)
 	}
 	return body, err
+}
+
+// keyed is the key of a context that has an idempotency key.
+type keyed struct{}
+
+// WithIdempotencyKey returns a context whose calls have an idempotency key of 32 to 200 bytes,
+// random as a rule. Of calls that change something the server executes the first one with the key,
+// and gives its answer to those that repeat it, on any connection and to any node of a cluster.
+// Another request with the same key is refused. A server without the extension idempotency_key
+// (Ping) executes each.
+func WithIdempotencyKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, keyed{}, key)
+}
+
+// withKey returns body with an idempotency key behind its members.
+func withKey(body []byte, key string) ([]byte, error) {
+	body, err := checkBody(body)
+	if err != nil {
+		return nil, err
+	}
+	members, rest, err := msgp.ReadMapHeaderBytes(body)
+	if err != nil {
+		return nil, fmt.Errorf("cannot send body: %w", err)
+	}
+	body = append(msgp.AppendMapHeader(nil, members+1), rest...)
+	return msgp.AppendString(msgp.AppendString(body, "idempotency_key"), key), nil
 }
 
 // checkBody makes sure that body is exactly one MessagePack map: anything else damages its frame.

@@ -17,6 +17,14 @@
 // others (a body that cannot be encoded, a request over the frame limit, the error of the context)
 // concern one call and leave the connection usable.
 //
+// # Repeating a call
+//
+// After a ConnError, or the end of a context, a call may have taken effect or not. A call that had
+// an idempotency key is repeated with the same one, over any connection:
+//
+//	ctx = client.WithIdempotencyKey(ctx, uuid.NewString())
+//	usage, err := conn.RecordUsage(ctx, client.RecordUsage{PID: "p1", LLMCalls: 1})
+//
 // # Back-pressure
 //
 // A stream buffers a bounded number of bytes and messages (WithStreamBuffer). When a buffer is

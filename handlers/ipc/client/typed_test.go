@@ -57,6 +57,14 @@ func TestTypedCalls(t *testing.T) {
 				Quota: &QuotaPatch{MaxLLMCalls: new(int64)}, Schedule: new(bool),
 			})
 		}, proc)
+	f("kernel.CreateProcess", `{"pid":"p","idempotency_key":"0123456789abcdef0123456789abcdef"}`, pcb,
+		func(ctx context.Context, c *Conn) (any, error) {
+			return c.CreateProcess(WithIdempotencyKey(ctx, "0123456789abcdef0123456789abcdef"), CreateProcess{PID: "p"})
+		}, proc)
+	f("kernel.GetNextRunnable", `{"idempotency_key":"0123456789abcdef0123456789abcdef"}`, pcb,
+		func(ctx context.Context, c *Conn) (any, error) {
+			return c.GetNextRunnable(WithIdempotencyKey(ctx, "0123456789abcdef0123456789abcdef"), false)
+		}, proc)
 	f("kernel.GetProcess", `{"pid":"p"}`, pcb,
 		func(ctx context.Context, c *Conn) (any, error) { return c.GetProcess(ctx, "p") }, proc)
 	f("kernel.ScheduleProcess", `{"pid":"p"}`, pcb,

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,7 +14,6 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"trunkline/codec/transcode"
-	"trunkline/handlers/ipc/ipctest"
 )
 
 // script holds one conversation file. Its commands:
@@ -47,7 +47,7 @@ import (
 type script struct {
 	file   testing.TB // the whole conversation
 	t      testing.TB // the command being run
-	srv    *ipctest.Server
+	srv    server
 	conns  map[string]*wireConn
 	vars   map[string]string
 	clock  *clock
@@ -57,7 +57,9 @@ type script struct {
 	put    func(nc net.Conn, b []byte) error
 	drain  sync.WaitGroup
 
-	partitions int // of servers, which are behind a router then
+	partitions int    // of servers, which are behind a router then
+	program    string // serves in place of ipctest, see programServer
+	anyOrder   bool   // the frames of one recv may come in another order than written
 }
 
 // wallStart is the time of kernel-ipc §9.6, in Unix milliseconds.
@@ -99,6 +101,9 @@ func (s *script) closeAll() {
 	}
 	clear(s.conns)
 	s.drain.Wait()
+	if p, ok := s.srv.(*programServer); ok {
+		p.finished()
+	}
 }
 
 // run executes one command and returns its answer. Mistakes in the script are fatal, surprises of
@@ -115,7 +120,9 @@ func (s *script) run(t testing.TB, d *datadriven.TestData) string {
 	case "sleep":
 		time.Sleep(s.duration(d.CmdArgs[0].Key))
 	case "advance":
-		s.clock.advance(s.duration(d.CmdArgs[0].Key))
+		within := s.duration(d.CmdArgs[0].Key)
+		s.clock.advance(within)
+		s.srv.advanced(within)
 	case "sweep":
 		s.srv.Sweep()
 	case "let":
@@ -185,7 +192,7 @@ func (s *script) connect(d *datadriven.TestData) string {
 		names = append(names, a.Key)
 	}
 	for _, name := range names {
-		c, err := dial(s.srv.Addr)
+		c, err := dial(s.srv.addr())
 		if err != nil {
 			d.Fatalf(s.t, "cannot connect %s: %v", name, err)
 		}
@@ -224,8 +231,14 @@ func (s *script) recv(c *wireConn, d *datadriven.TestData) string {
 	d.MaybeScanArgs(s.t, "n", &n)
 	d.MaybeScanArgs(s.t, "id", &id)
 	id = unfoldRuns(id)
-	return s.show(c, d, n, id, byID)
+	got := s.show(c, d, n, id, byID)
+	if s.anyOrder && slices.Equal(sortedLines(got), sortedLines(d.Expected)) {
+		return d.Expected
+	}
+	return got
 }
+
+func sortedLines(text string) []string { return slices.Sorted(strings.Lines(text)) }
 
 func (s *script) show(c *wireConn, d *datadriven.TestData, n int, id string, byID bool) string {
 	s.t.Helper()

@@ -18,6 +18,10 @@ import (
 // envelope §6.
 func (s *script) startServer(d *datadriven.TestData) {
 	s.t.Helper()
+	if s.program != "" {
+		s.startProgram(d)
+		return
+	}
 	s.limit = wire.DefaultMaxFrame
 	s.clock = &clock{mono: int64(time.Hour), wall: wallStart}
 	now := s.clock.now
@@ -32,7 +36,7 @@ func (s *script) startServer(d *datadriven.TestData) {
 		}
 	}
 	logger := slog.New(slog.NewTextHandler(s.file.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
-	s.srv = ipctest.Start(s.file, ipctest.With(func(c *ipctest.Config) {
+	s.srv = inside{ipctest.Start(s.file, ipctest.With(func(c *ipctest.Config) {
 		c.Logger = logger
 		c.ListenAddr = cmp.Or(s.listen, c.ListenAddr)
 		c.Partitions = s.partitions
@@ -45,8 +49,22 @@ func (s *script) startServer(d *datadriven.TestData) {
 		for _, f := range set {
 			f(c)
 		}
-	}))
+	}))}
 }
+
+// server is what a conversation needs of one.
+type server interface {
+	addr() string
+	advanced(d time.Duration) // the clock of the script has advanced
+	Sweep()
+	Drain()
+}
+
+// inside is a server in this process.
+type inside struct{ *ipctest.Server }
+
+func (s inside) addr() string           { return s.Addr }
+func (s inside) advanced(time.Duration) {}
 
 // openStore makes a store as a server in mode always has it.
 func (s *script) openStore() journal.Store {

@@ -316,7 +316,7 @@ func testFaults(t *testing.T, mode journal.Mode, step int64, make func() *fault,
 
 // TestNoSpaceAtAWrite: a disk that fills up without a warning stops the server.
 func TestNoSpaceAtAWrite(t *testing.T) {
-	step := int64(rounds.Step(60, 8))
+	step := int64(rounds.Pick(40, rounds.Step(60, 8)))
 	for _, mode := range bothModes {
 		t.Run(mode.String(), func(t *testing.T) {
 			testFaults(t, mode, step, func() *fault { return &fault{match: takesSpace, err: syscall.ENOSPC, many: -1} }, false)
@@ -327,7 +327,7 @@ func TestNoSpaceAtAWrite(t *testing.T) {
 // TestOneSyncFails: after a sync that failed once the server stops; the next one would succeed, and
 // prove nothing.
 func TestOneSyncFails(t *testing.T) {
-	step := int64(rounds.Step(20, 8))
+	step := int64(rounds.Pick(30, rounds.Step(20, 8)))
 	for _, mode := range bothModes {
 		t.Run(mode.String(), func(t *testing.T) {
 			testFaults(t, mode, step, func() *fault { return &fault{match: syncsLog, err: syscall.EIO, many: 1} }, true)

@@ -287,8 +287,8 @@ func TestDials(t *testing.T) {
 	l := &b.s.legs[0]
 	for i := range maxDials {
 		l.connected(nil)
-		if again := l.ended(nil); again != (i < maxDials-1) || b.s.failed == again {
-			t.Errorf("dial %d: again %v, failed %v", i+1, again, b.s.failed)
+		if again := l.ended(nil); again != (i < maxDials-1) || b.s.closing == again || b.s.failed {
+			t.Errorf("dial %d: again %v, refused %v, failed %v", i+1, again, b.s.closing, b.s.failed)
 		}
 	}
 	b.close()

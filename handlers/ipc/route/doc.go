@@ -39,6 +39,10 @@
 //
 // # A leg that breaks
 //
+// What an owner refuses as it ends, and what no leg has taken within Config.Hold, is refused with
+// noOwner: it had no effect. The client is not read any more then, so that nothing behind it has
+// one either, and its connection ends.
+//
 // A leg without work may end; another one is dialled for the next request. If it had requests
 // without an answer, or streams, the client's connection ends behind the replies that came before,
 // as that of a client whose server died. Nothing is used that comes from an owner whose context has

@@ -19,6 +19,7 @@ func (s *session) openEnvelope() (partition int, ok bool) {
 	switch s.field[0].Kind {
 	case mpack.Map:
 	case mpack.Str:
+		raw = jsonx.TrimBOM(raw)
 		if !jsonx.Check(raw, jsonx.MaxDepth).OK() {
 			return 0, false
 		}
@@ -62,7 +63,7 @@ func (s *session) updateEnvelope(whole []byte) bool {
 	if s.env.Bool(envelope.InterruptPending) {
 		return s.pass(home, whole, true)
 	}
-	answer := s.appendAnswer(nil)
+	answer := s.appendAnswer(nil, s.idempotencyKey())
 	o, at := s.begin(), home
 	o.next = func() {
 		if o.parts[at].typ == frame.Error {
@@ -80,10 +81,11 @@ func (s *session) updateEnvelope(whole []byte) bool {
 }
 
 // appendAnswer appends the body by which partitions are asked for the sessions: of the envelope
-// only what those look at, in the flat shape.
-func (s *session) appendAnswer(dst []byte) []byte {
+// only what those look at, in the flat shape. A late repetition must not answer a later interrupt,
+// so it has the idempotency key, too.
+func (s *session) appendAnswer(dst, key []byte) []byte {
 	v := s.env.Value(envelope.Interrupt)
-	dst = mpack.AppendStr(mpack.AppendMap(dst, 2), "envelope")
+	dst = mpack.AppendStr(appendKey(dst, key, 2), "envelope")
 	members := 1
 	if v.Kind == envelope.Map || v.Kind == envelope.Null {
 		members = 2

@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"trunkline/codec/frame"
+	"trunkline/codec/mpack"
 	"trunkline/engine/link"
 )
 
@@ -138,7 +139,11 @@ func (l *leg) ended(err error) (again bool) {
 		return false
 	}
 	if err != nil || l.owed > 0 || l.queued > 0 && l.dials >= maxDials {
-		s.fail(l.partition, err)
+		if l.owed == 0 && l.queued > 0 {
+			s.leave(l) // nothing of it was sent
+		} else {
+			s.fail(l.partition, err)
+		}
 		return false
 	}
 	l.running = l.queued > 0
@@ -197,10 +202,21 @@ func (s *session) arrived(l *leg, t frame.Type, payload, whole []byte) (wait, ok
 		if c == nil {
 			return false, false
 		}
+		if s.refuses(t, rest) {
+			rest = noOwnerRest
+			defer s.leave(l)
+		}
 		return c.frame(l, t, rest)
 	}
 	if t == frame.StreamChunk || t == frame.StreamEnd {
 		return false, false
+	}
+	if rest := payload[mpack.Next(payload, 1+len(idStart)):]; s.refuses(t, rest) {
+		id := mpack.ReadValue(payload[1+len(idStart):]).Data
+		if wait, ok = s.answered(l, s.appendFrame(nil, t, id, noOwnerRest)); ok && !wait {
+			s.leave(l)
+		}
+		return wait, ok
 	}
 	return s.answered(l, whole)
 }

@@ -313,7 +313,8 @@ func use(t *testing.T, addr string, opts []client.Option, name string, calls int
 	}
 }
 
-// TestHold: a client whose partition has no owner loses its connection when Config.Hold is over.
+// TestHold: requests whose partition has no owner are refused when Config.Hold is over, and may be
+// repeated; then the connection ends.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	held := make(chan bool, 1)
@@ -330,9 +331,19 @@ func TestHold(t *testing.T) {
 	ln := listen(t)
 	var served sync.WaitGroup
 	served.Go(func() { _ = r.Serve(ln) })
-	out, closed := exchange(t, ln.Addr().String(), nil, false)
-	if !<-held || !closed || len(out) > 0 {
-		t.Errorf("closed %v, %q", closed, out)
+	nc, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	get := func(id string) []byte { return request(id, "kernel", "GetProcess", `{"pid":"p"}`) }
+	_, _ = nc.Write(append(get("1"), get("2")...))
+	out, err := io.ReadAll(nc)
+	refusal := func(id string) []byte {
+		return frame.Append(nil, frame.Error, mpack.AppendError(nil, []byte(id), "UNAVAILABLE", "No node serves the partition now; try again", mpack.Extras{Retryable: true}), nil)
+	}
+	if want := append(refusal("1"), refusal("2")...); !<-held || err != nil || !bytes.Equal(out, want) {
+		t.Errorf("%q, %v, want %q", out, err, want)
 	}
 	if err := r.Shutdown(context.Background()); err != nil {
 		t.Error(err)

@@ -6,6 +6,7 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
+	"trunkline/handlers/ipc"
 )
 
 // begin starts a method that several partitions serve; the request is in s.req and whole. false: it
@@ -157,14 +158,18 @@ func (o *op) end(text []byte) {
 const emptyMap = "\x80"
 
 // nextRunnable is GetNextRunnable: it asks a partition after the other, beginning with another one
-// each time. A part that never arrives ends the connection, so no partition is asked again.
+// each time, or with that of the idempotency key: a repetition gets from each what it answered. A
+// part that never arrives ends the connection, so no partition is asked again.
 func (s *session) nextRunnable(whole []byte) bool {
 	start := member(s.req.Body, "start")
-	if start.Kind != mpack.Absent && start.Kind != mpack.Nil && start.Kind != mpack.Bool {
-		return s.pass(0, whole, true)
+	key := member(s.req.Body, ipc.IdempotencyKey)
+	if start.Kind > mpack.Nil && start.Kind != mpack.Bool || key.Kind > mpack.Nil && key.Kind != mpack.Str {
+		return s.pass(0, whole, true) // its service refuses it
 	}
-	body := mpack.AppendBool(mpack.AppendStr(mpack.AppendMap(nil, 1), "start"), start.Kind == mpack.Bool && start.Int != 0)
-	o, at, tried := s.begin(), s.nextTurn(), 1
+	body := mpack.AppendStr(appendKey(nil, s.idempotencyKey(), 1), "start")
+	body = mpack.AppendBool(body, start.Kind == mpack.Bool && start.Int != 0)
+	at, tried := s.anyHome(), 1
+	o := s.begin()
 	o.next = func() {
 		if tried == len(o.parts) || !o.refusedWith(at, wire.NotFound) {
 			s.turn = (at + 1) % len(o.parts)
@@ -180,12 +185,19 @@ func (s *session) nextRunnable(whole []byte) bool {
 }
 
 // setQuotaDefaults has partition 0 decide. The others take all that is in force there, so that a
-// repetition makes good what a failure in between has left.
+// repetition makes good what a failure in between has left. A request with an idempotency key may
+// get what was in force earlier: an empty one asks again.
 func (s *session) setQuotaDefaults([]byte) bool {
-	o := s.begin()
+	o, keyed := s.begin(), s.idempotencyKey() != nil
+	var first part
 	o.next = func() {
 		if _, refused := o.refusal(); refused {
 			o.relay(0)
+			return
+		}
+		if keyed {
+			keyed, first, o.parts[0] = false, o.parts[0], part{}
+			o.ask(0, []byte(emptyMap))
 			return
 		}
 		body := append(mpack.AppendStr(mpack.AppendMap(nil, 1), "quota"), o.body(0)...)
@@ -198,6 +210,9 @@ func (s *session) setQuotaDefaults([]byte) bool {
 			if i, refused := o.refusal(); refused {
 				o.relay(i)
 				return
+			}
+			if first.rest != nil {
+				o.parts[0] = first
 			}
 			o.relay(0)
 		}

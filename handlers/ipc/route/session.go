@@ -10,6 +10,7 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
+	"trunkline/engine/cluster/placement"
 	"trunkline/engine/envelope"
 	"trunkline/engine/link"
 	"trunkline/handlers/ipc"
@@ -59,7 +60,7 @@ type session struct {
 	op      *op           // later requests wait for it
 
 	stalled bool // the client is not read
-	closing bool // a frame had no valid length
+	closing bool // a frame had no valid length, or a partition has no owner
 	eof     bool
 	drained bool
 	failed  bool // a leg broke
@@ -168,13 +169,41 @@ func (s *session) takeWhole(payload, whole []byte) bool {
 	case ipc.ToEnvelope:
 		return s.pass(s.envelopeHome(), whole, true)
 	case ipc.ToAny:
-		return s.pass(s.nextTurn(), whole, true)
+		return s.pass(s.anyHome(), whole, true)
 	case ipc.ToSeveral:
 		if begin := several(route.Method); begin != nil {
 			return begin(s, whole)
 		}
 	}
 	return s.pass(0, whole, true)
+}
+
+var keyFields = mpack.Fields(ipc.IdempotencyKey)
+
+// idempotencyKey returns that of the request at hand, nil without one.
+func (s *session) idempotencyKey() []byte {
+	if s.scan.ParseFields(s.req.Body, 0, keyFields, s.field[:]); s.field[0].Kind != mpack.Str {
+		return nil
+	}
+	return s.field[0].Data
+}
+
+// anyHome returns the partition for what any may serve: that of the request's idempotency key, so
+// that a repetition meets its answer, or else the next one.
+func (s *session) anyHome() int {
+	if key := s.idempotencyKey(); key != nil {
+		return int(s.r.keys.PartitionOf(placement.Process, key))
+	}
+	return s.nextTurn()
+}
+
+// appendKey appends a map of so many members, whose first one is the idempotency key if there is
+// one: it makes one more.
+func appendKey(dst, key []byte, members int) []byte {
+	if key == nil {
+		return mpack.AppendMap(dst, members)
+	}
+	return mpack.AppendStr(mpack.AppendStr(mpack.AppendMap(dst, members+1), ipc.IdempotencyKey), key)
 }
 
 // nextTurn returns the partitions one after the other.

@@ -41,7 +41,7 @@ type Config struct {
 // Run serves the client behind in and out until in ends, and then returns nil, or until ctx does.
 // What was asked is answered first. Nothing but messages is written to out.
 func Run(ctx context.Context, in io.Reader, out io.Writer, cfg Config) error {
-	if err := checkURL(cfg.URL); err != nil {
+	if err := CheckURL(cfg.URL); err != nil {
 		return err
 	}
 	if cfg.Now == nil {
@@ -54,15 +54,14 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, cfg Config) error {
 		// A redirection would take the token to another place.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	err := mcp.NewServer(method.Rows, b.call).Run(ctx, &pipe{in: in, out: out})
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
+	return serve(ctx, in, out, mcp.NewStream(method.Rows, b.call))
 }
 
-// checkURL refuses an address that no request can go to.
-func checkURL(text string) error {
+// CheckURL refuses an address that no request can go to.
+func CheckURL(text string) error {
+	if !strings.Contains(text, "://") {
+		return fmt.Errorf("cannot use %q as the address of the server: it has no scheme, as http://%[1]s has", text)
+	}
 	u, err := url.Parse(text)
 	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
 		err = errors.New("want http:// or https:// with a host")
@@ -132,5 +131,20 @@ func (b *bridge) post(ctx context.Context, url, token string, body []byte) (stat
 
 // envelope is the error envelope of a fault that the server did not see.
 func (b *bridge) envelope(f *method.Fault) []byte {
-	return method.AppendEnvelope(nil, f, method.Spec, []byte("req_"+rand.Text()), b.cfg.Now())
+	now := b.cfg.Now()
+	return method.AppendEnvelope(nil, f, method.Spec, requestID(now), now)
+}
+
+// requestID returns req_ and a ULID.
+func requestID(now time.Time) []byte {
+	const crockford, timeText = "0123456789ABCDEFGHJKMNPQRSTVWXYZ", 10
+	var id [26]byte
+	_, _ = rand.Read(id[timeText:]) // it does not fail
+	for i, ms := timeText-1, now.UnixMilli(); i >= 0; i, ms = i-1, ms>>5 {
+		id[i] = byte(ms)
+	}
+	for i := range id {
+		id[i] = crockford[id[i]&31]
+	}
+	return append([]byte("req_"), id[:]...)
 }

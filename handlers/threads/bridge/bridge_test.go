@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -199,6 +200,7 @@ func TestAnswers(t *testing.T) {
 	c := launch(t, Config{URL: b.URL})
 	c.send(hello)
 	c.want(`"id":0`)
+	ulid := regexp.MustCompile(`"request_id":"req_[0-7][0-9A-HJKMNP-TV-Z]{25}"`)
 	const envelope = `{"error":{"code":"NOT_FOUND","message":"no <thread>"},"request_id":"req_9"}`
 	for _, status := range []int{400, 401, 403, 404, 409, 413, 429, 500, 503} {
 		b.set(status, envelope)
@@ -214,7 +216,7 @@ func TestAnswers(t *testing.T) {
 		{200, `{"x":"` + strings.Repeat("x", maxAnswer) + `"}`}} {
 		b.set(answer.status, answer.text)
 		c.send(call(1, "ack_read", `{}`))
-		if got := textOf(t, c.want()); !strings.Contains(got, `"code":"INTERNAL"`) || !strings.Contains(got, `"retryable":true`) || !strings.Contains(got, `"occurred_at":"2026-02-17T12:05:00.000Z"`) {
+		if got := textOf(t, c.want()); !strings.Contains(got, `"code":"INTERNAL"`) || !strings.Contains(got, `"retryable":true`) || !strings.Contains(got, `"occurred_at":"2026-02-17T12:05:00.000Z"`) || !ulid.MatchString(got) {
 			t.Errorf("%d %.20s: %s", answer.status, answer.text, got)
 		}
 	}
@@ -269,18 +271,76 @@ func TestMalformedToken(t *testing.T) {
 func TestBadLines(t *testing.T) {
 	b := startBackend(t)
 	c := launch(t, Config{URL: b.URL})
-	c.send(hello)
-	c.want(`"id":0`)
 	for text, code := range map[string]string{
-		"nonsense": "-32700", `{"jsonrpc":"2.0"`: "-32700", `{} {}`: "-32700", `[]`: "-32600", `{"jsonrpc":"1.0","id":1,"method":"ping"}`: "-32600", `7`: "-32600",
-		"[" + strings.TrimSpace(call(1, "ack_read", `{}`)) + "]": "-32600", strings.Repeat("x", maxLine+1): "-32600", strings.Repeat("x", 3*maxLine): "-32600",
+		"nonsense": "-32700", `{"jsonrpc":"2.0"`: "-32700", `{} {}`: "-32700", `[]`: "-32600", `7`: "-32600",
+		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`:  "-32600",
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`: "-32600", strings.Repeat("x", maxLine+1): "-32600",
+		strings.Repeat("x", 3*maxLine): "-32600",
 	} {
 		c.send(text + "\n")
 		c.want(`"id":null`, `"code":`+code)
 	}
-	c.send(call(9, "ack_read", `{}`))
+	for _, text := range []string{`{"jsonrpc":"1.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":1}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}`} {
+		c.send(text + "\n")
+		c.want(`"id":1,`, `"code":-32600`)
+	}
+	if b.last() != "" {
+		t.Errorf("the server was asked %q", b.last())
+	}
+	c.finish()
+}
+
+// TestLongLines: a call at the limit is served, and one beyond is answered with its id, wherever
+// that stands (threads §2.3).
+func TestLongLines(t *testing.T) {
+	b := startBackend(t)
+	c := launch(t, Config{URL: b.URL})
+	args := func(form string, n int) string {
+		return fmt.Sprintf(form, strings.Repeat("x", n-len(form)+len("%s")))
+	}
+	const first = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ack_read","arguments":{"x":"%s"}}}`
+	c.send(args(first, maxLine) + "\n")
+	c.want(`"id":7,"result"`)
+	for form, id := range map[string]string{
+		first: `7`,
+		`{"method":"tools/call","params":{"name":"ack_read","id":3,"arguments":{"id":"a","x":"%s","y":"}\",\"id\":4}"}},"jsonrpc":"2.0","id":9007199254740993}`: `9007199254740993`,
+		`{"x":"\"id\":1","a":[{"id":2},"%s"],"id" : "s-\"}\\" , "method":"ping"}`:                                                                               `"s-\"}\\"`,
+		`{"id":{"id":1},"x":"%s"}`: `null`,
+		`[{"id":1,"x":"%s"}]`:      `null`,
+		`{"x":"%s"}`:               `null`,
+	} {
+		for _, n := range []int{maxLine + 1, 3 * maxLine} {
+			c.send(args(form, n) + "\n")
+			c.want(`{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32600,`, "1064960 bytes")
+		}
+	}
+	c.send(call(8, "ack_read", `{}`))
+	c.want(`"id":8,"result"`)
+	c.finish()
+}
+
+// TestWithoutHandshake: calls before initialize, batches and a last line without its end are
+// served, and ids come back digit for digit (threads §2.3).
+func TestWithoutHandshake(t *testing.T) {
+	b := startBackend(t)
+	c := launch(t, Config{URL: b.URL})
+	for _, id := range []string{"1795956150000000123", "9223372036854775807", "-0", "1e2", `""`, `"\u00e9\ud800"`} {
+		for verb, part := range map[string]string{`"tools/list"`: `"tools":[`,
+			`"tools/call","params":{"name":"ack_read"}`: `"structuredContent":{"ok":true}`, `"nope"`: `"code":-32601`} {
+			c.send(`{"jsonrpc":"2.0","id":` + id + `,"method":` + verb + "}\n")
+			c.want(`{"jsonrpc":"2.0","id":`+id+`,`, part)
+		}
+	}
+	c.send("\xef\xbb\xbf[" + strings.TrimSpace(call(1, "ack_read", `{}`)) +
+		`,{"jsonrpc":"2.0","method":"notifications/nope"},{"jsonrpc":"2.0","id":"b","method":"ping"}]` + "\n")
+	c.want(`[{"jsonrpc":"2.0","id":1,"result":`, `,{"jsonrpc":"2.0","id":"b","result":{}}]`)
+	c.send(`{"jsonrpc":"2.0","method":"notifications/nope"}` + "\n" + strings.TrimSpace(call(9, "get_thread", `null`)))
+	c.in.Close()
 	c.want(`"id":9,"result"`)
-	c.in.Write([]byte(call(10, "ack_read", `{}`)[:30])) // without its end
+	if want := `POST /v1/get_thread Bearer tok application/json {}`; b.last() != want {
+		t.Errorf("the server was asked %q, want %q", b.last(), want)
+	}
 	c.finish()
 }
 
@@ -402,10 +462,15 @@ func TestTokenFile(t *testing.T) {
 
 // TestBadURL checks that a bridge without a server does not start.
 func TestBadURL(t *testing.T) {
-	for _, u := range []string{"", "localhost:3000", "ftp://x", "http://", "http://user:pass@x", "http://x?y", "::"} {
+	for _, u := range []string{"", "localhost:3000", "127.0.0.1:3000", "ftp://x", "http://", "http://user:pass@x",
+		"http://x?y", "::"} {
 		if err := Run(t.Context(), strings.NewReader(""), io.Discard, Config{URL: u}); err == nil {
 			t.Errorf("Run accepts %q", u)
 		}
+	}
+	if err := Run(t.Context(), strings.NewReader(""), io.Discard, Config{URL: "127.0.0.1:3000"}); err == nil ||
+		!strings.Contains(err.Error(), "http://127.0.0.1:3000") {
+		t.Error(err)
 	}
 }
 

@@ -2,11 +2,12 @@ package bridge
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"trunkline/engine/smallfile"
 )
 
 // maxTokenFile bounds a file with a token: the longest token, and space around it.
@@ -39,14 +40,12 @@ func (f *tokenFile) token() (string, error) {
 	if f.text != "" && info.ModTime().Equal(f.changed) && info.Size() == f.size {
 		return f.text, nil
 	}
-	file, err := os.Open(f.name)
+	text, err := smallfile.Read(f.name)
 	if err != nil {
 		return "", fmt.Errorf("cannot read the token: %w", err)
 	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxTokenFile))
-	if err != nil {
-		return "", fmt.Errorf("cannot read the token: %w", err)
+	if len(text) > maxTokenFile {
+		return "", fmt.Errorf("cannot read the token: %s is larger than %d bytes", f.name, maxTokenFile)
 	}
 	f.text, f.changed, f.size = strings.TrimSpace(string(text)), info.ModTime(), info.Size()
 	return f.text, nil

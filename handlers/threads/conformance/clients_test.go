@@ -71,6 +71,116 @@ func TestClients(t *testing.T) {
 	script("mcp==2.3.0", "new.py", "auto", newRevision)
 	script("mcp==2.3.0", "new.py", "legacy", oldRevision)
 	script("mcp==1.30.0", "old.py", "legacy", oldRevision)
+	script("fastmcp==4.2.3", "fastmcp.py", "auto", newRevision)
+	f("mcp-remote@0.15.1", oldRevision, func(t testing.TB) client {
+		return &goClient{version: oldRevision, sessions: map[string]*sdk.ClientSession{},
+			proxy: nodeScript(t, "mcp-remote@0.15.1", "dist/proxy.js")}
+	})
+}
+
+// TestAdapters has a short conversation with what wraps tools for agents and for the command line.
+func TestAdapters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts other programs")
+	}
+	for name, open := range map[string]func(t testing.TB) client{
+		"langchain-mcp-adapters==0.3.2": func(t testing.TB) client {
+			return startClient(t, "langchain-mcp-adapters==0.3.2", "langchain.py", "")
+		},
+		"@modelcontextprotocol/inspector@2.12.0": func(t testing.TB) client {
+			return inspector(nodeScript(t, "@modelcontextprotocol/inspector@2.12.0", "clients/launcher/build/index.js"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, s := open(t), start(t, "SUPERVISOR_MODE=off")
+			ask := func(token, tool, args string) reply {
+				t.Helper()
+				a := c.ask(t, s.http+"/mcp", token, tool, args)
+				if a.Message != "" {
+					t.Fatalf("%s %s: %+v", tool, args, a)
+				}
+				return a
+			}
+			if hello := ask(reviewer, "", "{}"); len(hello.Tools) != len(method.Rows) {
+				t.Errorf("the client saw %+v", hello)
+			}
+			made := ask(coordinator, "create_thread", `{"title":"x","type":"workflow","participants":["reviewer_agent"]}`)
+			var thread struct {
+				ID string `json:"thread_id"`
+			}
+			if err := json.Unmarshal([]byte(made.Text), &thread); err != nil || thread.ID == "" ||
+				!alike(made.Text, string(made.Result)) {
+				t.Fatalf("%+v (%v)", made, err)
+			}
+			if a := ask(reviewer, "read_messages", `{"thread_id":"`+thread.ID+`","limit":7}`); a.Failed ||
+				!strings.Contains(a.Text, `"has_more":false`) {
+				t.Errorf("%+v", a)
+			}
+			if a := ask(reviewer, "get_thread", `{"thread_id":"th_none"}`); !a.Failed || !strings.Contains(a.Text, "NOT_FOUND") {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+}
+
+// inspector is the command line of the Inspector, which is started for each question.
+type inspector []string
+
+func (i inspector) ask(t testing.TB, url, token, tool, args string) (a reply) {
+	argv := append(slices.Clone(i[1:]), "--cli", url, "--transport", "http", "--header", "Authorization: Bearer "+token,
+		"--method")
+	if tool == "" {
+		argv = append(argv, "tools/list")
+	} else {
+		var values map[string]any
+		if err := json.Unmarshal([]byte(args), &values); err != nil {
+			t.Fatal(err)
+		}
+		argv = append(argv, "tools/call", "--tool-name", tool, "--tool-arg")
+		for name, v := range values {
+			text, is := v.(string)
+			if !is {
+				value, _ := json.Marshal(v)
+				text = string(value)
+			}
+			argv = append(argv, name+"="+text)
+		}
+	}
+	cmd := exec.Command(i[0], argv...)
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	var errs kit.Text
+	cmd.Stderr = &errs
+	out, _ := cmd.Output() // an error of a tool is one of the program, too
+	var v struct {
+		Tools             []struct{ Name string }
+		Content           []struct{ Text string }
+		StructuredContent json.RawMessage
+		IsError           bool
+	}
+	if err := json.Unmarshal(out, &v); err != nil {
+		return reply{Message: errs.String() + string(out)}
+	}
+	for _, tool := range v.Tools {
+		a.Tools = append(a.Tools, tool.Name)
+	}
+	if a.Failed, a.Result = v.IsError, v.StructuredContent; len(v.Content) > 0 {
+		a.Text = v.Content[0].Text
+	}
+	return a
+}
+
+// nodeScript returns the command line of a package of node that has a program.
+func nodeScript(t testing.TB, name, file string) []string {
+	path := filepath.Join(clientsDir(t), "node", "node_modules", name[:strings.LastIndexByte(name, '@')], file)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("%s is not installed: run testdata/clients/install.sh", name)
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is not installed: ", name, " needs it")
+	}
+	return []string{node, path}
 }
 
 // replayThrough replays the transcripts, and watches which revision the client speaks.
@@ -159,6 +269,7 @@ func newTap(t testing.TB, addr string) *tap {
 type goClient struct {
 	version  string
 	sessions map[string]*sdk.ClientSession
+	proxy    []string // a program on stdin and stdout that speaks to the server; nil: none
 }
 
 // withToken adds a token to each request.
@@ -178,9 +289,16 @@ func (g *goClient) ask(t testing.TB, url, token, tool, args string) (a reply) {
 	if session == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		c := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+		var to sdk.Transport = &sdk.StreamableClientTransport{Endpoint: url,
+			HTTPClient: &http.Client{Transport: withToken{transport, token}}, MaxRetries: -1}
+		if g.proxy != nil {
+			cmd := exec.Command(g.proxy[0], append(slices.Clone(g.proxy[1:]), url, "--transport", "http-only", "--allow-http",
+				"--header", "Authorization:Bearer "+token)...)
+			cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+			to = &sdk.CommandTransport{Command: cmd}
+		}
 		var err error
-		session, err = c.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: withToken{transport, token}}, MaxRetries: -1},
-			&sdk.ClientSessionOptions{ProtocolVersion: g.version})
+		session, err = c.Connect(t.Context(), to, &sdk.ClientSessionOptions{ProtocolVersion: g.version})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,8 +365,8 @@ func startClient(t testing.TB, name, file, mode string) *process {
 		return string(text)
 	}
 	var cmd *exec.Cmd
-	if version, python := strings.CutPrefix(name, "mcp=="); python {
-		program := filepath.Join("python-"+version, "bin", "python")
+	if strings.Contains(name, "==") {
+		program := filepath.Join("python-"+name, "bin", "python")
 		has(program)
 		cmd = exec.Command(filepath.Join(dir, program), "-c", read(file))
 	} else {
@@ -270,7 +388,7 @@ func startClient(t testing.TB, name, file, mode string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
 )
 
@@ -155,9 +156,9 @@ func TestCrashesOfRecovery(t *testing.T) {
 	}
 	s.kill()
 	for range rounds.Of(3, 12) {
-		cmd := exec.Command(program, s.cmd.Args[1:]...)
+		cmd := exec.Command(kit.Program(t, scratch), s.cmd.Args[1:]...)
 		cmd.Dir, cmd.Env = s.cmd.Dir, s.cmd.Env
-		if err := cmd.Start(); err != nil {
+		if err := kit.Start(cmd); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Duration(rand.IntN(120)) * time.Millisecond)

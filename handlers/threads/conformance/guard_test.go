@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // refused starts the program again in the directory of s, and expects that it does not serve.
@@ -16,7 +18,7 @@ func (s *server) refused(why, hint string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, s.cmd.Args[1:]...)
+	cmd := exec.CommandContext(ctx, kit.Program(s.t, scratch), s.cmd.Args[1:]...)
 	cmd.Dir, cmd.Env = s.cmd.Dir, s.cmd.Env
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), hint) {
 		s.t.Errorf("%s: %v, want %q: %s", why, err, hint, out)

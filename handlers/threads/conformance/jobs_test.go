@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -73,6 +74,89 @@ func TestSpawnIsInterrupted(t *testing.T) {
 	s.stop()
 }
 
+// TestAgentsAreDrained: a server that stops waits for the command of an agent, which can still
+// report what it has done; the job is a success.
+func TestAgentsAreDrained(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := start(t, quick(`TRIGGER_SPAWN_ARGV=["/bin/sh","-c","touch \"$0/begun\"; until [ -e \"$0/go\" ]; do sleep 0.02; done","`+dir+`"]`,
+		"TRUNKLINE_THREADS_AGENT_GRACE_SECS=60")...)
+	id := s.create()
+	s.trigger(id)
+	s.eventually("the command", func() bool { _, err := os.Stat(dir + "/begun"); return err == nil })
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	s.eventually("the order to stop", func() bool { return s.request("GET", "/ready", "", "").status == 503 })
+	if a := s.post("get_thread", executioner, `{"thread_id":"`+id+`"}`); a.status != 200 {
+		t.Errorf("while a command runs: %d %s", a.status, a.text)
+	}
+	later := s.trigger(id)
+	if later.status != 200 {
+		t.Error(later.text)
+	}
+	if err := os.WriteFile(dir+"/go", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, s.log)
+	}
+	if err := os.Remove(dir + "/begun"); err != nil {
+		t.Fatal(err)
+	}
+	s.run()
+	s.eventually("both jobs", func() bool { return strings.Count(s.jobs(id), `"completed_at":"`) == 2 })
+	if jobs := s.jobs(id); strings.Contains(jobs, "INTERRUPTED") ||
+		strings.Count(jobs, `"job_status":"fallback_spawn"`) != 2 {
+		t.Error(jobs)
+	}
+	s.stop()
+}
+
+// TestStopsDoNotBlock: a command that outlives the grace gets SIGTERM, and the stops of a server,
+// however many, are no failures that block a thread.
+func TestStopsDoNotBlock(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "out")
+	s := start(t, quick(`TRIGGER_SPAWN_ARGV=["/bin/sh","-c","trap 'echo term >> \"$0\"; exit 1' TERM; echo run >> \"$0\"; while :; do sleep 0.02; done","`+out+`"]`,
+		"TRUNKLINE_THREADS_AGENT_GRACE_SECS=0")...)
+	id := s.create()
+	want := ""
+	for n := 1; n <= 4; n++ {
+		s.trigger(id)
+		want += "run\n"
+		s.eventually("the command", func() bool { b, _ := os.ReadFile(out); return string(b) == want })
+		s.stop()
+		want += "term\n"
+		if b, _ := os.ReadFile(out); string(b) != want {
+			t.Errorf("%q, want %q", b, want)
+		}
+		s.run()
+		s.eventually("the end of the job", func() bool { return strings.Count(s.jobs(id), `"INTERRUPTED"`) == n })
+	}
+	if a := s.post("get_thread", auditor, `{"thread_id":"`+id+`"}`); a.body["status"] != "active" {
+		t.Error(a.text)
+	}
+	s.stop()
+}
+
+// TestTriggerKeepsItsSession: what an acknowledged trigger was decided by survives a crash, however
+// young it is.
+func TestTriggerKeepsItsSession(t *testing.T) {
+	t.Parallel()
+	s := start(t, quick("SUPERVISOR_MODE=off")...)
+	id := s.create()
+	doc := `{"thread_id":"` + id +
+		`","target_agent_id":"executioner_agent","reason":"r","trigger_prompt":"p","idempotency_key":"k"}`
+	s.post("heartbeat_session", executioner,
+		`{"session_id":"sess_ex","runtime":"tmux:agents_x:y.0","management_mode":"managed","resumable":true,"status":"idle"}`)
+	before := s.post("trigger_participant", coordinator, doc)
+	s.kill()
+	s.run()
+	if after := s.post("trigger_participant", coordinator, doc); before.body["runtime"] != "tmux:agents_x:y.0" ||
+		after.text != before.text {
+		t.Errorf("%s\nbefore the crash %s", after.text, before.text)
+	}
+}
+
 // TestLoopProtection: three jobs that fail for one reason block the thread, also over a restart.
 func TestLoopProtection(t *testing.T) {
 	t.Parallel()
@@ -99,6 +183,24 @@ func TestLoopProtection(t *testing.T) {
 		t.Error(a.text)
 	}
 	if a := s.request("GET", "/v1/audit?limit=500&thread_id="+id, auditor, ""); strings.Count(a.text, "supervisor.auto_block") != 1 {
+		t.Error(a.text)
+	}
+}
+
+// TestReplayOfAFailedFallback: a request that is repeated after its command has failed shows what
+// was done, in both dialects.
+func TestReplayOfAFailedFallback(t *testing.T) {
+	t.Parallel()
+	s := start(t, quick(`TRIGGER_SPAWN_ARGV=["/bin/false"]`)...)
+	id := s.create()
+	doc := `{"thread_id":"` + id + `","target_agent_id":"executioner_agent","reason":"r","trigger_prompt":"p","idempotency_key":"k"}`
+	s.post("trigger_participant", coordinator, doc)
+	s.eventually("a failure", func() bool { return strings.Contains(s.jobs(id), `"FALLBACK_SPAWN_FAILED"`) })
+	a := s.post("trigger_participant", coordinator, doc)
+	if a.body["action"] != "fallback_required" || a.body["result"] != "failed" || a.body["job_status"] != "failed" || a.header.Get("X-Idempotent-Replay") != "true" {
+		t.Error(a.text, a.header)
+	}
+	if a := s.post("trigger_participant", coordinator, doc, "X-Error-Dialect", "legacy"); a.body["result"] != "fallback_required" {
 		t.Error(a.text)
 	}
 }

@@ -20,22 +20,16 @@ import (
 	"trunkline/fuzz/kit"
 )
 
-// program is the built program.
-var program string
+// scratch is a directory that goes away with the test process, with the program if it is built.
+var scratch string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "threads-")
-	if err != nil {
+	var err error
+	if scratch, err = os.MkdirTemp("", "threads-"); err != nil {
 		panic(err)
 	}
-	program = filepath.Join(dir, "trunkline")
-	build := exec.Command("go", "build", "-o", program, "trunkline/cmd/trunkline")
-	build.Stderr = os.Stderr
-	code := 1
-	if err = build.Run(); err == nil {
-		code = m.Run()
-	}
-	_ = os.RemoveAll(dir)
+	code := m.Run()
+	_ = os.RemoveAll(scratch)
 	os.Exit(code)
 }
 
@@ -76,12 +70,13 @@ var listening = map[string]*regexp.Regexp{
 
 func (s *server) run() {
 	s.t.Helper()
-	s.cmd = exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--http-listen", "", "--admin-listen", "")
+	s.cmd = exec.Command(kit.Program(s.t, scratch), "serve", "--listen", "127.0.0.1:0",
+		"--http-listen", "", "--admin-listen", "")
 	s.cmd.Dir = s.dir
 	s.cmd.Env = append(append(os.Environ(), "AUTH_HS256_SECRET_FILE=secret", "AUTH_ISSUER="+issuer, "API_PORT=0", "NDJSON_ADDR=127.0.0.1:0"), s.env...)
 	s.log = &kit.Text{}
 	s.cmd.Stderr = s.log
-	if err := s.cmd.Start(); err != nil {
+	if err := kit.Start(s.cmd); err != nil {
 		s.t.Fatal(err)
 	}
 	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(s.log.String(), `"msg":"serving"`); time.Sleep(5 * time.Millisecond) {

@@ -61,7 +61,8 @@ func toolCall(name, args, more string) string {
 // TestMCP has the rows of the table of threads §2.2.
 func TestMCP(t *testing.T) {
 	t.Parallel()
-	s := start(t, "PUBLIC_URL=https://x.example", "MCP_ALLOWED_ORIGINS=https://page.example")
+	s := start(t, "PUBLIC_URL=https://x.example", "MCP_ALLOWED_ORIGINS=https://page.example",
+		"TRUNKLINE_THREADS_ALLOWED_HOSTS=proxy.example")
 	args := `{"thread_id":"` + s.create() + `"}`
 	list, call := rpc("tools/list", ""), toolCall("get_thread", args, "")
 	meta := func(members ...string) string {
@@ -88,8 +89,11 @@ func TestMCP(t *testing.T) {
 	}
 	for _, token := range []string{"", "Bearer bad", "Basic x", "Bearer " + tokenOf(claims{"role": "worker"})} {
 		a := f("token "+token, list, []string{"Authorization", token}, 401)
-		if a.code() != "UNAUTHORIZED" || a.body["request_id"] != a.header.Get("X-Request-Id") ||
-			a.header.Get("Www-Authenticate") != `Bearer error="invalid_token", resource_metadata="https://x.example/.well-known/oauth-protected-resource/mcp"` {
+		challenge := `Bearer resource_metadata="https://x.example/.well-known/oauth-protected-resource/mcp"`
+		if strings.HasPrefix(token, "Bearer") {
+			challenge = strings.Replace(challenge, " ", ` error="invalid_token", `, 1)
+		}
+		if a.code() != "UNAUTHORIZED" || a.body["request_id"] != a.header.Get("X-Request-Id") || a.header.Get("Www-Authenticate") != challenge {
 			t.Error(a.text, a.header)
 		}
 	}
@@ -101,21 +105,49 @@ func TestMCP(t *testing.T) {
 	}
 	f("text", list, []string{"Content-Type", "text/plain"}, 415)
 	f("no type", list, []string{"Content-Type", ""}, 415)
-	f("Accept JSON", list, []string{"Accept", "application/json"}, 400)
-	f("Accept streams", list, []string{"Accept", "text/event-stream"}, 400)
-	for origin, status := range map[string]int{"https://evil.example": 403, "null": 403, "http://localhost.evil.example": 403, "https://page.example": 200, "http://localhost:1234": 200, "http://127.0.0.1": 200, "http://[::1]:1": 200} {
+	for _, accept := range []string{"", "*/*", "application/json", "application/*;q=0.1", "text/html, */*;q=0.5"} {
+		f("Accept "+accept, list, []string{"Accept", accept}, 200, `"tools":[`)
+	}
+	for _, accept := range []string{"text/event-stream", "application/json;q=0, */*"} {
+		f("Accept "+accept, list, []string{"Accept", accept}, 406, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,`)
+	}
+	f("gzip", "\x1f\x8b\x08", []string{"Content-Encoding", "gzip"}, 415)
+	for origin, status := range map[string]int{"https://evil.example": 403, "null": 403,
+		"http://localhost.evil.example": 403, "https://page.example": 200, "http://localhost:1234": 200,
+		"http://127.0.0.1": 200, "http://[::1]:1": 200,
+		"https://x.example": 200, "http://x.example": 403, "http://LOCALHOST": 200, "http://localhost.:1": 200} {
 		f(origin, list, []string{"Origin", origin}, status)
 		f(origin, call, []string{"Origin", origin}, status)
 	}
 	for _, message := range []string{list, call} {
-		f("host", message, []string{"Host", "evil.example"}, 403)
+		for host, status := range map[string]int{"x.example": 200, "X.EXAMPLE.:443": 200, "page.example": 200,
+			"proxy.example:8443": 200, "LOCALHOST": 200, "localhost.": 200, "[::1]:3000": 200, "evil.example": 403,
+			"x.example.evil": 403} {
+			f("host "+host, message, []string{"Host", host}, status)
+		}
+		f("host", message, []string{"Host", "evil.example"}, 403, "threads.allowed_hosts")
+		f("origin", message, []string{"Origin", "https://evil.example"}, 403, "threads.mcp_origins")
 	}
 	for _, v := range []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} {
 		era := []string{"Mcp-Protocol-Version", v}
 		f("hello "+v, hello(v), nil, 200, `"protocolVersion":"`+v+`"`, `"capabilities":{"tools":{}}`, `"name":"threads"`)
 		f("list "+v, list, era, 200, `"tools":[`)
 		f("call "+v, call, era, 200, ok)
-		f("no method "+v, rpc("nope", ""), era, 404, `"code":-32601`)
+		for _, name := range []string{"nope", "prompts/list", "resources/list", "resources/templates/list",
+			"logging/setLevel", "completion/complete"} {
+			f(name+" "+v, rpc(name, ""), era, 200, `"code":-32601`)
+		}
+		for _, id := range []string{"1795956150000000123", "9223372036854775807", "-9007199254740993", `"\u00e9"`, "1e2"} {
+			for _, message := range []string{list, call, rpc("nope", "")} {
+				f("id "+id, strings.Replace(message, `"id":1`, `"id":`+id, 1), era, 200, `{"jsonrpc":"2.0","id":`+id+`,`)
+			}
+		}
+		for _, id := range []string{"1.5", "null", "1e30"} {
+			f("id "+id, strings.Replace(call, `"id":1`, `"id":`+id, 1), era, 400, `"code":-32600`)
+		}
+		f("no method "+v, `{"jsonrpc":"2.0","id":1}`, era, 400, `"code":-32600`)
+		f("a name twice "+v, strings.Replace(call, `"id":1`, `"id":1,"method":"ping"`, 1), era, 400, `"code":-32600`)
+		f("notification "+v, `{"jsonrpc":"2.0","method":"notifications/nope"}`, era, 202)
 		f("no tool "+v, toolCall("constructor", `{}`, ""), era, 200, `"code":-32602`)
 		if a := f("notification "+v, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, era, 202); a.text != "" {
 			t.Error(a.text)
@@ -124,6 +156,16 @@ func TestMCP(t *testing.T) {
 			f("batch "+v, "["+list+"]", era, 400)
 		} else {
 			f("batch "+v, "["+list+","+strings.Replace(call, `"id":1`, `"id":2`, 1)+"]", era, 200, `"tools":[`, ok)
+		}
+	}
+	f("ids in a batch", `[`+strings.Replace(call, `"id":1`, `"id":1795956150000000123`, 1)+`,`+strings.Replace(list,
+		`"id":1`, `"id":"1"`, 1)+`]`, nil, 200, `[{"jsonrpc":"2.0","id":1795956150000000123,"result"`,
+		`{"jsonrpc":"2.0","id":"1","result"`)
+	f("id, newest", strings.Replace(full, `"id":1`, `"id":9223372036854775807`, 1), tool, 200, `"id":9223372036854775807,`,
+		ok)
+	for _, path := range []string{"/mcp/"} {
+		if a := s.request("POST", path, coordinator, list); a.status != 200 || !strings.Contains(a.text, `"tools":[`) {
+			t.Error(path, a.status, a.text)
 		}
 	}
 	f("hello of an unknown revision", hello("1999-01-01"), nil, 200, `"protocolVersion":"2025-11-25"`)
@@ -156,7 +198,7 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	type tool struct {
-		Name        string
+		Name, Title string
 		InputSchema json.RawMessage
 		// OutputSchema is that of the structured content.
 		OutputSchema json.RawMessage
@@ -183,10 +225,44 @@ func TestTools(t *testing.T) {
 		for i, got := range r.Tools {
 			row := &method.Rows[i]
 			want := map[string]bool{"readOnlyHint": row.ReadOnly, "idempotentHint": row.Idempotent, "destructiveHint": row.Destructive, "openWorldHint": row.OpenWorld}
-			if got.Name != row.Name || !alike(string(row.InputSchema()), string(got.InputSchema)) || !alike(string(row.OutputSchema()), string(got.OutputSchema)) || !maps.Equal(got.Annotations, want) {
+			if got.Name != row.Name || got.Title == "" || !alike(string(row.InputSchema()), string(got.InputSchema)) ||
+				!alike(string(row.OutputSchema()), string(got.OutputSchema)) || !maps.Equal(got.Annotations, want) {
 				t.Errorf("%+v", got)
 			}
 		}
+	}
+	type schema struct {
+		Properties map[string]struct{ Description string }
+	}
+	for i := range method.Rows {
+		for _, text := range [][]byte{method.Rows[i].InputSchema(), method.Rows[i].OutputSchema()} {
+			var v schema
+			if err := json.Unmarshal(text, &v); err != nil || len(v.Properties) == 0 {
+				t.Fatal(err, string(text))
+			}
+			for name, p := range v.Properties {
+				if p.Description == "" {
+					t.Errorf("%s of %s has no description", name, method.Rows[i].Name)
+				}
+			}
+		}
+	}
+	for _, part := range []string{`"const"`, `"uniqueItems"`} {
+		if strings.Contains(first, part) {
+			t.Errorf("the list of tools has %s", part)
+		}
+	}
+	if a := s.mcp(rpc("initialize",
+		`"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}`)); !strings.Contains(a.text,
+		`"instructions":"A thread is`) {
+		t.Error(a.text)
+	}
+	if a := s.mcp(toolCall("create_thread", `{"workspace_id":null,"title":"x","type":"workflow","participants":["a"]}`,
+		"")); !strings.Contains(a.text, `"structuredContent":{"thread_id":"th_`) {
+		t.Error(a.text)
+	}
+	if a := s.post("create_thread", coordinator, `{"title":"x","type":"workflow","participants":["a"]}`); a.status != 200 {
+		t.Error(a.text)
 	}
 	a := s.mcp(rpc("server/discover", `"_meta":{`+version+`,`+able+`}`), latest("server/discover", "")...)
 	for _, part := range []string{`"ttlMs":3600000`, `"cacheScope":"public"`, `"capabilities":{"tools":{}}`, `"name":"threads"`, newEra} {
@@ -231,7 +307,11 @@ func TestToolCalls(t *testing.T) {
 	failed(reviewer, "ack_read", ``, "VALIDATION_ERROR")
 	failed(reviewer, "ack_read", `,"arguments":{"thread_id":"th_none","last_read_seq":1}`, "NOT_FOUND")
 	failed(reviewer, "create_thread", `,"arguments":{"workspace_id":"wk_mobile_core","title":"x","type":"workflow","participants":["a"]}`, "FORBIDDEN")
-	failed(reviewer, "get_thread", `,"arguments":{"thread_id":"a","thread_id":"b"}`, "VALIDATION_ERROR")
+	if a := call(reviewer, "get_thread", `,"arguments":{"thread_id":"a","thread_id":"b"}`); a.status != 400 ||
+		!strings.Contains(a.text, `"code":-32600`) {
+		t.Error(a.status, a.text)
+	}
+	failed(reviewer, "get_thread", `,"arguments":null`, "VALIDATION_ERROR")
 	failed(reviewer, "get_thread", `,"arguments":{"thread_id":"`+id+`"}`, "RATE_LIMITED")
 	if a := call(executioner, "get_thread", `,"arguments":{"thread_id":"`+id+`"}`); !strings.Contains(a.text, `"structuredContent"`) {
 		t.Error(a.text)

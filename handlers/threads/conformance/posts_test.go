@@ -76,7 +76,7 @@ func TestManyPostsOverCrashes(t *testing.T) {
 // manyPosts kills the server whenever wait returns; nil: never.
 func manyPosts(t *testing.T, wait func()) {
 	const conns = 64
-	each := rounds.Of(100, 1250)
+	each := rounds.Pick(150, rounds.Of(100, 1250))
 	s := start(t, "TRUNKLINE_STORE_SNAPSHOT_BYTES=2000000", "TRUNKLINE_THREADS_HOT_BYTES=1048576")
 	id := s.create()
 	var all []*poster

@@ -183,3 +183,42 @@ func TestPaneThatDies(t *testing.T) {
 	}
 	s.stop()
 }
+
+// TestTmuxShellByAnotherName: a pane whose shell has the name of an agent is not written to.
+func TestTmuxShellByAnotherName(t *testing.T) {
+	here := t.TempDir()
+	codex, made := filepath.Join(here, "codex"), filepath.Join(here, "made")
+	shell, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(codex, shell, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tmux, dir := newTmux(t, codex, "-i")
+	s := start(t, quick("TMUX_TMPDIR="+dir, `TRIGGER_RESUME_ARGV=["/bin/true"]`)...)
+	s.eventually("the shell", func() bool {
+		return strings.TrimSpace(tmux("display-message", "-p", "-t", "agents_core:reviewer",
+			"#{pane_current_command}")) == "codex"
+	})
+	id := s.create()
+	s.post("heartbeat_session", reviewer,
+		`{"session_id":"sess_rv_12","runtime":"tmux:agents_core:reviewer.0","management_mode":"managed","resumable":true,"status":"idle"}`)
+	a := s.post("trigger_participant", coordinator,
+		fmt.Sprintf(`{"thread_id":"%s","target_agent_id":"reviewer_agent","reason":"r","trigger_prompt":"touch %s"}`, id,
+			made))
+	if a.body["action"] != "trigger_runtime" {
+		t.Fatal(a.text)
+	}
+	s.eventually("the end of the job", func() bool {
+		jobs := s.jobs(id)
+		return strings.Contains(jobs, `"completed_at":"`) || strings.Contains(jobs, `"job_status":"delivered"`)
+	})
+	if jobs := s.jobs(id); !strings.Contains(jobs, `"job_status":"fallback_resume"`) ||
+		!strings.Contains(s.log.String(), "PANE_IS_SHELL") {
+		t.Error(jobs)
+	}
+	if _, err := os.Stat(made); err == nil {
+		t.Error("a prompt was executed")
+	}
+}

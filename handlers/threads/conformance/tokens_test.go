@@ -102,7 +102,8 @@ func TestClaims(t *testing.T) {
 		head map[string]any
 		want string
 	}{
-		{map[string]any{typ: "at+jwt"}, "ok"}, {map[string]any{typ: "JWE"}, "bad_header"}, {map[string]any{"crit": []string{"x"}}, "bad_header"}, {map[string]any{"b64": false}, "bad_header"},
+		{map[string]any{typ: "at+jwt"}, "ok"}, {map[string]any{typ: "jwt"}, "ok"}, {map[string]any{typ: "application/AT+JWT"}, "ok"}, {map[string]any{typ: "at+jwt+x"}, "bad_header"},
+		{map[string]any{typ: 7}, "bad_header"}, {map[string]any{typ: "JWE"}, "bad_header"}, {map[string]any{"crit": []string{"x"}}, "bad_header"}, {map[string]any{"b64": false}, "bad_header"},
 		{map[string]any{"kid": "any"}, "ok"}, // a secret has no names
 	} {
 		if got := s.reason(signed(t, jwt.SigningMethodHS256, []byte(secret), c.head)); got != c.want {
@@ -113,6 +114,7 @@ func TestClaims(t *testing.T) {
 	for token, want := range map[string]string{
 		none: "bad_algorithm", signed(t, jwt.SigningMethodHS512, []byte(secret), nil): "bad_algorithm", signed(t, jwt.SigningMethodHS256, []byte("other"), nil): "bad_signature",
 		reviewer[:len(reviewer)-6] + "AAAAAA": "bad_signature", reviewer + "A": "bad_signature", reviewer + "=": "malformed", "x.y.z": "malformed", "x": "malformed", reviewer + ".x": "malformed",
+		strings.Repeat("x", 8192): "malformed", strings.Repeat("x", 8193): "too_large",
 	} {
 		if got := s.reason(token); got != want {
 			t.Errorf("%s: %s, want %s", token, got, want)
@@ -167,12 +169,9 @@ func TestKeySet(t *testing.T) {
 	rs := fmt.Sprintf(`{"kty":"RSA","kid":"r","alg":"RS256","n":"%s","e":"%s"}`, enc(r.N.Bytes()), enc(big.NewInt(int64(r.E)).Bytes()))
 	oct := fmt.Sprintf(`{"kty":"oct","kid":"s","k":"%s"}`, enc([]byte(secret)))
 	set := `{"keys":[` + strings.Join([]string{ec("a", "", a), ec("b", `,"use":"enc"`, b), rs, oct}, ",") + `]}`
-	var asked, away atomic.Int32
+	var asked atomic.Int32
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if asked.Add(1); away.Load() == 1 {
-			w.WriteHeader(http.StatusInternalServerError)
-			return
-		}
+		asked.Add(1)
 		_, _ = w.Write([]byte(set))
 	}))
 	defer issuer.Close()
@@ -187,8 +186,8 @@ func TestKeySet(t *testing.T) {
 		{signed(t, jwt.SigningMethodRS384, r, named("r")), "bad_algorithm"},
 		{signed(t, jwt.SigningMethodRS256, r, named("a")), "bad_algorithm"},
 		{signed(t, jwt.SigningMethodHS256, []byte(secret), named("s")), "bad_algorithm"},
-		{signed(t, jwt.SigningMethodES256, a, named("A")), "unknown_key"},
-		{signed(t, jwt.SigningMethodES256, a, named("")), "unknown_key"},
+		{signed(t, jwt.SigningMethodES256, a, named("A")), "unknown_key, retryable"}, // it may be in the next set
+		{signed(t, jwt.SigningMethodES256, a, named("")), "unknown_key, retryable"},
 		{signed(t, jwt.SigningMethodES256, a, map[string]any{"kid": 1}), "bad_header"},
 	} {
 		if got := s.reason(c.token); got != c.want {
@@ -198,16 +197,59 @@ func TestKeySet(t *testing.T) {
 	if n := asked.Load(); n != 1 {
 		t.Errorf("the set was asked for %d times within 30 s", n)
 	}
-	away.Store(1)
-	s = start(t, "AUTH_HS256_SECRET_FILE=", "AUTH_JWKS_URL="+issuer.URL)
-	token := signed(t, jwt.SigningMethodES256, a, named("a"))
-	for range 40 { // none of these is the fault of the peer
-		if got := s.reason(token); got != "unknown_key, retryable" {
-			t.Fatal(got)
-		}
-		if a := s.mcp(rpc("tools/list", ""), "Authorization", "Bearer "+token); a.status != 401 || !strings.Contains(a.text, `"retryable":true`) {
-			t.Fatal(a.status, a.text)
-		}
+	late := s.post("get_thread", signed(t, jwt.SigningMethodES256, a, named("A")), `{}`)
+	if wait := late.header.Get("Retry-After"); late.status != 401 || wait == "" || wait == "0" {
+		t.Errorf("a key that may come: %d, Retry-After %q", late.status, wait)
+	}
+}
+
+// TestKeySetAway: while the key set is down, garbage or hangs, the server starts, is not ready, and
+// blames no token; once the set is back, tokens are accepted.
+func TestKeySetAway(t *testing.T) {
+	t.Parallel()
+	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	point, _ := key.PublicKey.Bytes()
+	enc := base64.RawURLEncoding.EncodeToString
+	set := fmt.Sprintf(`{"keys":[{"kty":"EC","crv":"P-256","kid":"a","x":"%s","y":"%s"}]}`, enc(point[1:33]), enc(point[33:]))
+	token := signed(t, jwt.SigningMethodES256, key, map[string]any{"kid": "a"})
+	for name, away := range map[string]func(http.ResponseWriter, *http.Request){
+		"down":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"garbage": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
+		"hangs":   func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var back atomic.Bool
+			issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if back.Load() {
+					_, _ = w.Write([]byte(set))
+					return
+				}
+				away(w, r)
+			}))
+			defer issuer.Close()
+			s := start(t, "AUTH_HS256_SECRET_FILE=", "AUTH_JWKS_URL="+issuer.URL, "TRUNKLINE_THREADS_FAILED_AUTH_PER_10S=1")
+			if a := s.request("GET", "/ready", "", ""); a.status != 503 || a.body["reason"] != "key_set" {
+				t.Error(a.status, a.text)
+			}
+			for range 2 { // more than one address may have that are not accepted
+				for _, a := range []*answer{s.post("get_thread", token, `{}`), s.mcp(rpc("tools/list", ""), "Authorization", "Bearer "+token)} {
+					e, _ := a.body["error"].(map[string]any)
+					if a.status != 503 || a.code() != "INTERNAL" || e["retryable"] != true || a.header.Get("Retry-After") != "1" || a.header.Get("Www-Authenticate") != "" {
+						t.Error(a.status, a.header, a.text)
+					}
+				}
+			}
+			p := s.connect()
+			_ = p.send("%s", authOf(1, token))
+			p.want(`{"id":1,"ok":false,"error":{"code":"INTERNAL"`)
+			back.Store(true)
+			s.eventually("the key set is back", func() bool { return s.post("heartbeat_session", token, `{`).status == 400 })
+			if a := s.request("GET", "/ready", "", ""); a.status != 200 {
+				t.Error(a.status, a.text)
+			}
+			s.dial(token)
+		})
 	}
 }
 
@@ -292,7 +334,8 @@ func TestRefusedStarts(t *testing.T) {
 		"threads.retention_mode":           {"RETENTION_MODE=30d"},
 		"threads.enable_automated_redacti": {"ENABLE_AUTOMATED_REDACTION=true"},
 	} {
-		cmd := exec.Command(program, "serve", "--dev=false", "--set", "store.mode=memory", "--listen", "127.0.0.1:0", "--http-listen", "", "--admin-listen", "")
+		cmd := exec.Command(kit.Program(t, scratch), "serve", "--dev=false", "--set", "store.mode=memory",
+			"--listen", "127.0.0.1:0", "--http-listen", "", "--admin-listen", "")
 		cmd.Dir, cmd.Env = dir, append(append(os.Environ(), key...), env...)
 		timeout := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 		out, err := cmd.CombinedOutput()
@@ -305,10 +348,11 @@ func TestRefusedStarts(t *testing.T) {
 // TestNoKeys: without a key source the surfaces stay closed, with one line about that.
 func TestNoKeys(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command(program, "serve", "--set", "store.mode=memory", "--listen", "127.0.0.1:0", "--http-listen", "", "--admin-listen", "")
+	cmd := exec.Command(kit.Program(t, scratch), "serve", "--set", "store.mode=memory",
+		"--listen", "127.0.0.1:0", "--http-listen", "", "--admin-listen", "")
 	log := &kit.Text{}
 	cmd.Dir, cmd.Stderr = t.TempDir(), log
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	s := &server{t: t, cmd: cmd, log: log}

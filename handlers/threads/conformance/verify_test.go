@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // verify runs store verify on the directory of a server that has ended.
 func (s *server) verify() (sound bool, rows int, text string) {
 	s.t.Helper()
-	cmd := exec.Command(program, "store", "verify", "--json")
+	cmd := exec.Command(kit.Program(s.t, scratch), "store", "verify", "--json")
 	cmd.Dir = s.dir
 	out, err := cmd.Output()
 	var v struct {

@@ -1,20 +1,19 @@
 package lines
 
 import (
-	"errors"
 	"math"
+	"net/http"
 	"time"
 
 	"trunkline/codec/jsonx"
 	"trunkline/engine/link"
 	"trunkline/handlers/threads/method"
-	"trunkline/handlers/threads/token"
 )
 
 // unauthorized refuses a peer that shows no token that is accepted.
 func (s *session) unauthorized(out []byte, f *method.Fault) []byte {
 	s.srv.counts.Refused.Add(1)
-	if f.Condition == method.Unauthorized {
+	if f.Condition.Codes().Status == http.StatusUnauthorized {
 		if wait := s.srv.cfg.Peers.Add(s.port.Remote(), time.Now()); wait > 0 {
 			return s.refuse(out, &method.Fault{Condition: method.RateLimited, Message: "too many tokens of this address were not accepted", Details: method.Wait(wait)})
 		}
@@ -31,14 +30,14 @@ func (s *session) authorized(now link.Instant) bool {
 	if generation := s.srv.cfg.Verifier.Generation(); generation != s.generation {
 		claims, err := s.srv.cfg.Verifier.VerifyKnown(s.bearer)
 		if s.claims, s.generation = claims, generation; err != nil {
-			s.claims, s.void = nil, unverified(err).Details
+			s.claims, s.void = nil, method.Unverified(err)
 		}
 	}
 	if s.claims != nil {
 		if float64(now.Wall)/1000 < s.claims.Expires+s.srv.cfg.Skew {
 			return true
 		}
-		s.void = reason("expired")
+		s.void = method.BadToken("expired")
 	}
 	s.claims, s.until = nil, now.Mono+int64(AuthWithin)
 	return false
@@ -68,7 +67,10 @@ func (s *session) auth(out, line []byte) []byte {
 func (s *session) authed(out []byte, a *away) []byte {
 	if a.err != nil || a.claims == nil {
 		s.closing = s.known == nil
-		return s.unauthorized(out, unverified(a.err))
+		if a.err == nil {
+			return s.unauthorized(out, &method.Fault{Condition: method.Defect, Message: "the token could not be verified"})
+		}
+		return s.unauthorized(out, method.Unverified(a.err))
 	}
 	if k := s.known; k != nil && (k.Agent != a.claims.Agent || k.Workspace != a.claims.Workspace) {
 		s.closing = true
@@ -85,17 +87,3 @@ func (s *session) authed(out []byte, a *away) []byte {
 
 // maxTime is the last second that a time shows with four digits of its year.
 const maxTime = 253402300799
-
-// unverified returns how a token that is not accepted is answered.
-func unverified(err error) *method.Fault {
-	var no *token.Refusal
-	switch {
-	case errors.Is(err, token.ErrOutOfScope):
-		return &method.Fault{Condition: method.OtherWorkspace, Message: "the token is for a workspace that is not served here"}
-	case errors.As(err, &no) && no.Retryable:
-		return &method.Fault{Condition: method.KeysUnavailable, Message: "tokens cannot be verified now", Details: reason(no.Reason)}
-	case errors.As(err, &no):
-		return &method.Fault{Condition: method.Unauthorized, Message: "the token is not accepted", Details: reason(no.Reason)}
-	}
-	return &method.Fault{Condition: method.Defect, Message: "the token could not be verified"}
-}

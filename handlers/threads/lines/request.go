@@ -149,6 +149,7 @@ func (r *request) bearer() (token string, ok bool) {
 
 // Bearer returns the token of a line that is an auth line, of any other one an empty text.
 func Bearer(line []byte) (token string) {
+	line = jsonx.TrimBOM(line)
 	var r request
 	if f, _ := r.parse(line, new(jsonx.Strict)); f == nil && string(meaning(&r.members[atMethod])) == "auth" {
 		token, _ = r.bearer()
@@ -180,7 +181,7 @@ func (r *request) requestID() (id []byte, given bool) {
 			id = nil
 		}
 	}
-	return id, m.Kind != jsonx.Absent
+	return id, m.Kind != jsonx.Absent && m.Kind != jsonx.Null
 }
 
 // meaning returns the text of a string. One without escapes is a part of the line.
@@ -191,8 +192,13 @@ func meaning(m *jsonx.Member) []byte {
 	return m.Raw
 }
 
-// params returns the text of params, nil if they are absent.
-func (r *request) params() []byte { return r.members[atParams].Raw }
+// params returns the text of params, nil if they are absent or null.
+func (r *request) params() []byte {
+	if r.members[atParams].Kind == jsonx.Null {
+		return nil
+	}
+	return r.members[atParams].Raw
+}
 
 // appendHead appends the beginning of a reply.
 func appendHead(dst []byte, r *request, ok string) []byte {

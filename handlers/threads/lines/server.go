@@ -96,9 +96,12 @@ func (s *Server) Limits() link.Limits {
 		UnsentBytes: unsentBytes, AheadBytes: aheadBytes, AheadFrames: maxUnanswered,
 		FramesIn:   func(b []byte) int { return bytes.Count(b, lineEnd) },
 		ChunkBytes: link.DefaultChunkBytes, FrameBytes: maxLine + len("\r\n"),
-		LateFrame: string(appendFault(nil, nil, &method.Fault{Condition: method.Invalid, Message: "the line did not end in time"}, s.cfg.NewRequestID(nil))),
-		Input:     s.budget,
-		NoRoom:    string(s.AppendRefusal(nil)),
+		LateFrame: func(dst []byte) []byte {
+			return appendFault(dst, nil, &method.Fault{Condition: method.Invalid, Message: "the line did not end in time"},
+				s.cfg.NewRequestID(nil))
+		},
+		Input:  s.budget,
+		NoRoom: s.AppendRefusal,
 	}
 }
 

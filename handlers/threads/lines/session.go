@@ -27,7 +27,7 @@ type session struct {
 	bearer     string        // the token of claims
 	known      *token.Claims // those of the first token: agent and workspace do not change
 	until      int64         // when the connection ends without a valid token; 0: it has one
-	void       []byte        // details of why claims are void
+	void       *method.Fault // why claims are void
 
 	scanned   int // of the line that is not complete
 	undecoded int // lines in a row
@@ -170,7 +170,7 @@ func (s *session) maxLine() int {
 
 // serve answers a line, or sends it away.
 func (s *session) serve(line, out []byte, now link.Instant) []byte {
-	s.requestID = s.requestID[:0]
+	s.requestID, line = s.requestID[:0], jsonx.TrimBOM(line)
 	if row := s.req.pick(line, s.srv.cfg.Lookup, &s.strict, &s.picked); row != nil && s.known != nil && !s.draining && s.authorized(now) {
 		s.undecoded = 0
 		s.caller = method.Caller{Picked: &s.picked, Now: now.Wall}
@@ -193,14 +193,14 @@ func (s *session) serve(line, out []byte, now link.Instant) []byte {
 	switch {
 	case s.known == nil && (f != nil || string(name) != "auth"):
 		s.closing = true
-		return s.unauthorized(out, &method.Fault{Condition: method.Unauthorized, Message: "the first line has to be an auth line", Details: reason("missing")})
+		return s.unauthorized(out, &method.Fault{Condition: method.Unauthorized, Message: "the first line has to be an auth line", Details: method.BadToken("missing").Details})
 	case f != nil:
 		return s.refuse(out, f)
 	case string(name) == "auth":
 		s.row = method.AsideAuth.Number()
 		return s.auth(out, line)
 	case !s.authorized(now):
-		return s.reject(out, caller, authOperation, &method.Fault{Condition: method.Unauthorized, Message: "the token is not valid any more", Details: s.void})
+		return s.reject(out, caller, authOperation, s.void)
 	case s.draining:
 		return s.refuse(out, &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"})
 	case string(name) == "ping":
@@ -220,8 +220,6 @@ func (s *session) serve(line, out []byte, now link.Instant) []byte {
 }
 
 var noParams = []byte("{}")
-
-func reason(text string) []byte { return jsonx.Build(nil).Text("reason", text).End() }
 
 // call runs a method, on the loop if it need not wait.
 func (s *session) call(out, line []byte, row *method.Row, params []byte, caller *method.Caller) []byte {

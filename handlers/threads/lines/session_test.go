@@ -41,7 +41,7 @@ func (v *verifier) Verify(text string) (*token.Claims, error) {
 	case text == "elsewhere":
 		return nil, token.ErrOutOfScope
 	case text == "nokeys":
-		return nil, &token.Refusal{Reason: "no_keys", Retryable: true}
+		return nil, &token.Refusal{Reason: "unknown_key", Unavailable: true, Retry: time.Second}
 	case json.Unmarshal([]byte(text), &c) != nil:
 		return nil, &token.Refusal{Reason: "malformed"}
 	}
@@ -277,12 +277,12 @@ func TestFirstLine(t *testing.T) {
 	f(`{"id":1,"method":"ping"}`+"\n", `{"id":1,"ok":false,"error":{"code":"UNAUTHORIZED"`)
 	f("x\n", `{"id":null,"ok":false,"error":{"code":"UNAUTHORIZED"`)
 	f(authLine(1, "x"), `{"id":1,"ok":false,"error":{"code":"UNAUTHORIZED"`, `"reason":"malformed"`)
-	f(authLine(1, "nokeys"), `{"id":1,"ok":false,"error":{"code":"UNAUTHORIZED"`, `"retryable":true`)
+	f(authLine(1, "nokeys"), `{"id":1,"ok":false,"error":{"code":"INTERNAL"`, `"retryable":true`)
 	f(authLine(1, "elsewhere"), `{"id":1,"ok":false,"error":{"code":"OUT_OF_SCOPE_WORKSPACE"`)
 	f(`{"id":1,"method":"auth","params":{"protocol":"threads/2","token":"x"}}`+"\n", `{"id":1,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
 	f(`{"id":1,"method":"auth"}`+"\n", `{"id":1,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
 	f(strings.Replace(authLine(1, "elsewhere"), "threads/1", `threads\/1`, 1), `{"id":1,"ok":false,"error":{"code":"OUT_OF_SCOPE_WORKSPACE"`)
-	if got := r.disp.audited(); got != "auth UNAUTHORIZED,auth UNAUTHORIZED,auth UNAUTHORIZED,auth UNAUTHORIZED,auth OUT_OF_SCOPE_WORKSPACE,auth OUT_OF_SCOPE_WORKSPACE" {
+	if got := r.disp.audited(); got != "auth UNAUTHORIZED,auth UNAUTHORIZED,auth UNAUTHORIZED,auth OUT_OF_SCOPE_WORKSPACE,auth OUT_OF_SCOPE_WORKSPACE" {
 		t.Errorf("refusals %s", got)
 	}
 	f(strings.Repeat("x", MaxGuestLine+1)+"\n", `{"id":null,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
@@ -566,4 +566,18 @@ func FuzzSession(f *testing.F) {
 			t.Fatalf("%d answers to %d lines of %q: %q", len(answers), lines, text, out)
 		}
 	})
+}
+
+// TestEachRefusedConnectionHasARequestID: answers that belong to no request of the client have
+// identifiers that belong to one connection.
+func TestEachRefusedConnectionHasARequestID(t *testing.T) {
+	n := 0
+	srv := New(Config{NewRequestID: func(dst []byte) []byte { n++; return fmt.Appendf(dst, "req_%d", n) },
+		Logger: slog.New(slog.DiscardHandler)})
+	l := srv.Limits()
+	for name, answer := range map[string]func([]byte) []byte{"a late line": l.LateFrame, "no room": l.NoRoom} {
+		if first, second := string(answer(nil)), string(answer(nil)); first == second {
+			t.Errorf("%s: twice %s", name, first)
+		}
+	}
 }

@@ -1,5 +1,11 @@
 package mcp
 
+import (
+	"strconv"
+
+	"trunkline/codec/jsonx"
+)
+
 // serverMeta is _meta of every result of the newest revision.
 const serverMeta = `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"` + serverName + `","version":"` + serverVersion + `"}},`
 
@@ -22,18 +28,19 @@ func appendResult(dst []byte, m *message, newer bool, text []byte, failed bool) 
 	return append(dst, `}}`...)
 }
 
-// appendNotFound appends the answer to a call of a method that is not served.
-func appendNotFound(dst []byte, m *message) []byte {
-	return append(appendStart(dst, m), `"error":{"code":-32601,"message":"`+notFound+`"}}`...)
+// appendError appends a JSON-RPC error as the answer to a message, to none if its id is not known.
+func appendError(dst []byte, m *message, e *rpcError) []byte {
+	dst = strconv.AppendInt(append(appendStart(dst, m), `"error":{"code":`...), int64(e.code), 10)
+	return append(jsonx.AppendString(append(dst, `,"message":`...), e.message), `}}`...)
 }
 
-// appendStart appends the begin of an answer.
+// appendStart appends the begin of an answer, with the id as the client wrote it.
 func appendStart(dst []byte, m *message) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
-	if m.text {
-		return append(append(append(dst, '"'), m.id...), `",`...)
+	if m.id.Kind == jsonx.Absent {
+		return append(dst, `null,`...)
 	}
-	return append(append(dst, m.id...), ',')
+	return append(appendMember(dst, &m.id), ',')
 }
 
 // escapes are the bytes of a JSON text that are not written as they are.

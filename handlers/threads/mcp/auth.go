@@ -1,44 +1,29 @@
 package mcp
 
 import (
-	"errors"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 
-	"trunkline/codec/jsonx"
+	"trunkline/handlers/internal/conns"
 	"trunkline/handlers/threads/method"
-	"trunkline/handlers/threads/token"
 )
-
-// maxTokenBytes bounds a token (threads §3.1).
-const maxTokenBytes = 8192
 
 // authenticate takes the claims from the fields of Authorization.
 func (x *exchange) authenticate(fields []string) *method.Fault {
 	if len(fields) == 0 {
-		return unauthorized("missing")
+		return method.BadToken("missing")
 	}
 	text, ok := bearer(fields)
 	if !ok {
-		return unauthorized("malformed")
+		return method.BadToken("malformed")
 	}
 	claims, err := x.h.cfg.Verify(text)
-	if err == nil {
-		x.caller.Claims = claims
-		return nil
+	if err != nil {
+		return method.Unverified(err)
 	}
-	var no *token.Refusal
-	switch {
-	case errors.Is(err, token.ErrOutOfScope):
-		return &method.Fault{Condition: method.OtherWorkspace, Message: "the token is for a workspace that is not served here"}
-	case !errors.As(err, &no):
-		return unauthorized("malformed")
-	case no.Retryable:
-		return &method.Fault{Condition: method.KeysUnavailable, Message: "tokens cannot be verified now", Details: reason(no.Reason)}
-	}
-	return unauthorized(no.Reason)
+	x.caller.Claims = claims
+	return nil
 }
 
 // bearer returns the token of the Authorization fields. ok is false unless there is one field with
@@ -46,17 +31,11 @@ func (x *exchange) authenticate(fields []string) *method.Fault {
 func bearer(fields []string) (text string, ok bool) {
 	scheme, text, _ := strings.Cut(fields[0], " ")
 	text = strings.TrimLeft(text, " ")
-	if len(fields) != 1 || !strings.EqualFold(scheme, "bearer") || text == "" || len(text) > maxTokenBytes {
+	if len(fields) != 1 || !strings.EqualFold(scheme, "bearer") || text == "" {
 		return "", false
 	}
 	return text, !strings.ContainsAny(text, " \t,")
 }
-
-func unauthorized(why string) *method.Fault {
-	return &method.Fault{Condition: method.Unauthorized, Message: "the bearer token is not accepted", Details: reason(why)}
-}
-
-func reason(why string) []byte { return jsonx.Build(nil).Text("reason", why).End() }
 
 // allows reports whether pages of an origin may use the server: those of this machine, and those
 // that are named. A request without an origin is not of a page.
@@ -67,13 +46,24 @@ func (h *Handler) allows(origins []string) bool {
 	if len(origins) > 1 {
 		return false
 	}
-	for _, o := range h.cfg.AllowedOrigins {
-		if strings.EqualFold(o, origins[0]) {
-			return true
-		}
+	if h.origins[strings.ToLower(origins[0])] {
+		return true
 	}
 	u, err := url.Parse(origins[0])
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && isLoopback(u.Hostname())
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && conns.IsLoopback(u.Host)
+}
+
+// allowed returns the origins of pages, and the names of hosts, that a configuration allows.
+func allowed(cfg *Config) (origins map[string]bool, hosts conns.Hosts) {
+	origins = map[string]bool{}
+	names := cfg.AllowedHosts
+	for _, text := range append([]string{cfg.PublicURL}, cfg.AllowedOrigins...) {
+		if u, err := url.Parse(text); err == nil && u.Host != "" {
+			origins[strings.ToLower(u.Scheme+"://"+u.Host)] = true
+			names = append(names[:len(names):len(names)], u.Host)
+		}
+	}
+	return origins, conns.NewHosts(names)
 }
 
 // What a page may send and see.
@@ -99,13 +89,4 @@ func (h *Handler) share(head http.Header, r *http.Request) (preflight bool) {
 	head["Access-Control-Allow-Methods"], head["Access-Control-Allow-Headers"] = corsMethods, corsHeaders
 	head["Access-Control-Max-Age"] = corsMaxAge
 	return true
-}
-
-// isLoopback reports whether a host without a port is this machine.
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }

@@ -1,8 +1,9 @@
 // Package mcp serves agent threads to clients of the Model Context Protocol over streamable HTTP
 // (threads §2.2): nine tools, one for each method.
 //
-// The official SDK is the engine. In front of it are the checks that it leaves to its user, which
-// are the origin and the token, and a scanner that answers ordinary tool calls by itself. The
-// scanner gives the answer that the SDK would give, byte by byte; what it does not know to be
-// ordinary goes to the SDK untouched.
+// A responder answers the messages of all revisions, over HTTP and on a Stream, which is stdio. It
+// refuses what no two readers may understand in two ways before anything runs, splits batches, and
+// answers ordinary tool calls by itself, as the SDK would, byte by byte. The official SDK has the
+// rest, one message at a time, under an id of the responder's: it reads numbers as floating point.
+// In front of HTTP are the checks of Host, Origin, token, Accept and media type.
 package mcp

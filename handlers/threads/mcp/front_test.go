@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -18,26 +19,35 @@ import (
 // versions are values of MCP-Protocol-Version; empty: no such field.
 var versions = []string{"", "2024-11-05", "2025-03-26", "2025-06-18", legacy, latest, "2027-01-01", "2020-01-01"}
 
+// fresh is an exchange with a good token.
+func (h *Handler) fresh() *exchange {
+	x := h.exchanges.Get().(*exchange)
+	x.id = h.cfg.IDs(x.id[:0])
+	x.caller.RequestID, x.ctx = x.id, context.Background()
+	x.caller.Claims, _ = verify("good")
+	return x
+}
+
 // oracle lets the SDK alone answer a request.
 func (h *Handler) oracle(r *http.Request) reply {
-	x := &exchange{h: h}
-	x.caller.RequestID = h.cfg.IDs(nil)
-	x.caller.Claims, _ = verify("good")
-	w := httptest.NewRecorder()
-	h.serveSDK(w, r, x)
+	x, w := h.fresh(), httptest.NewRecorder()
+	x.screen(r)
+	x.readBody(r)
+	x.out = x.out[:0]
+	x.revise()
+	x.m.scan(x.in, &x.strict)
+	x.reply(w, x.askSDK())
 	return reply{w.Result(), w.Body.String()}
 }
 
-// ask lets the front answer a request. ok is what it reports.
+// ask lets the handler answer a request. ok is set for the result of a tool that the SDK does not
+// know of.
 func (h *Handler) ask(r *http.Request) (got reply, ok bool) {
-	x := h.exchanges.Get().(*exchange)
+	x, w := h.fresh(), httptest.NewRecorder()
 	defer h.give(x)
-	x.id = h.cfg.IDs(x.id[:0])
-	x.caller.RequestID = x.id
-	x.caller.Claims, _ = verify("good")
-	w := httptest.NewRecorder()
-	ok = x.front(w, r)
-	return reply{w.Result(), w.Body.String()}, ok
+	x.serve(w, r)
+	got = reply{w.Result(), w.Body.String()}
+	return got, !x.sdk && strings.Contains(got.body, `"result":`) && !strings.HasPrefix(got.body, "[")
 }
 
 // failer is a *testing.T, or one of a property.
@@ -46,34 +56,23 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// compare checks that the front answers as the SDK does, or not at all. It reports whether it
-// answered.
+// compare checks that the results of tools that the SDK does not know of are as the SDK writes
+// them. It reports whether there was one.
 func compare(t failer, s *server, lines head, body string) bool {
 	t.Helper()
 	r := request("POST", "http://127.0.0.1/mcp", lines, body)
 	got, answered := s.ask(r)
 	calls, refused := s.taken()
 	if !answered {
-		if rest, err := io.ReadAll(r.Body); string(rest) != body || err != nil {
-			t.Fatalf("%q %q: the SDK gets %q, %v", lines, body, rest, err)
-		}
-		if len(calls) > 0 {
-			t.Fatalf("%q %q: the front called %q without an answer", lines, body, calls)
-		}
 		return false
 	}
 	want := s.oracle(request("POST", "http://127.0.0.1/mcp", lines, body))
 	wantCalls, wantRefused := s.taken()
-	switch {
-	case got.StatusCode == http.StatusBadRequest: // something behind the message, which the SDK does not see
-		return true
-	case got.StatusCode == http.StatusNotFound: // the SDK answers older revisions in other ways
-		if want.StatusCode == http.StatusOK && !strings.Contains(want.body, `"code":-32601`) {
-			t.Fatalf("%q %q: %s\nthe SDK: %s", lines, body, got.body, want.body)
-		}
+	if strings.Contains(want.body, `"failed to extract name from parameters`) { // it decodes arguments into floating point
 		return true
 	}
 	got.Header.Del("Content-Length")
+	want.Header.Del("Content-Length")
 	if got.StatusCode != want.StatusCode || got.body != want.body || got.Header.Get("Content-Type") != want.Header.Get("Content-Type") ||
 		got.Header.Get("Cache-Control") != want.Header.Get("Cache-Control") || len(got.Header) != len(want.Header) {
 		t.Fatalf("%q %q:\n%d %v %s\nthe SDK:\n%d %v %s", lines, body, got.StatusCode, got.Header, got.body, want.StatusCode, want.Header, want.body)
@@ -117,13 +116,17 @@ func TestFrontAnswersAsTheSDK(t *testing.T) {
 		if version == latest {
 			meta = `,"_meta":{` + newMeta + `{}}`
 		}
-		for _, id := range []string{"0", "1", "5", "999999999999999", `"a"`, `"0"`, `"<&>"`, `"` + strings.Repeat("x", 64) + `"`} {
+		for _, id := range []string{"0", "1", "5", "999999999999999", `"a"`, `"0"`, `"<&>"`, `"` + strings.Repeat("x", 300) +
+			`"`,
+			"-1", "1.0", "1e2", "9223372036854775807", "1795956150000000123", "12345678901234567890", `""`, `"é"`, `"\u0061"`,
+			`"\ud800"`} {
 			f(version, id, `"name":"get_thread",`+args+meta)
 		}
 		f(version, "1", `"name":"get_thread"`+meta)
 		f(version, "1", `"name":"get_thread","arguments":{}`+meta)
 		f(version, "1", `"name":"get_thread","arguments":{"thread_id":7,"x":[1,2.5,-0,{"a":null}]}`+meta)
-		f(version, "1", `"name":"get_thread","arguments":{"thread_id":"<é>","thread_id":"\u00e9"}`+meta)
+		f(version, "1", `"name":"get_thread","arguments":{"thread_id":"<é>","x":"\u00e9\ud800"}`+meta)
+		f(version, "1", `"name":"get_thread","arguments":null`+meta)
 		f(version, "1", `"name":"get_thread","arguments":{"thread_id":"th_1","role":"x"}`+meta)
 		f(version, "1", ` "arguments" : { "thread_id" : "é\u2028`+"\u2028"+`\n" } , "name" : "get_thread" `+meta)
 		f(version, "1", `"x":{"y":[]},"name":"get_thread",`+args+meta)
@@ -150,12 +153,12 @@ func TestFrontLeavesTheUnusual(t *testing.T) {
 		}
 	}
 	ok := callText("get_thread", `{"thread_id":"th_1"}`)
-	for _, lines := range []head{"Content-Type: text/plain", "-Content-Type", "Accept: application/json", "-Accept", "Last-Event-ID: 1",
+	for _, lines := range []head{"Content-Type: text/plain", "-Content-Type", "Accept: text/event-stream",
 		"Mcp-Protocol-Version: 2027-01-01", "Mcp-Protocol-Version: 2020-01-01", "Mcp-Protocol-Version: x", withVersion(latest, "get_thread")} {
 		f(lines, ok)
 	}
 	g := func(body string) { t.Helper(); f("", body) }
-	for _, id := range []string{"null", "1.0", "1e2", "-1", "01", "1234567890123456", `""`, `"é"`, `"\u0061"`, "{}", "[1]", "true", `"` + strings.Repeat("x", 65) + `"`} {
+	for _, id := range []string{"null", "1.5", "01", "{}", "[1]", "true", "1e30", strings.Repeat("1", 65)} {
 		g(strings.Replace(ok, `"id":5`, `"id":`+id, 1))
 	}
 	g(strings.Replace(ok, `"id":5,`, ``, 1))
@@ -163,15 +166,11 @@ func TestFrontLeavesTheUnusual(t *testing.T) {
 	g(strings.Replace(ok, `"jsonrpc":"2.0",`, ``, 1))
 	g(strings.Replace(ok, `"id":5`, `"id":5,"id":6`, 1))
 	g(strings.Replace(ok, `"id":5`, `"id":5,"i\u0064":6`, 1))
-	g(strings.Replace(ok, `"id":5`, `"id":5,"result":{}`, 1))
-	g(strings.Replace(ok, `"id":5`, `"id":5,"error":{}`, 1))
 	g(strings.Replace(ok, `"tools/call"`, `"tools\/call"`, 1))
 	g(strings.Replace(ok, `"tools/call"`, `"tools/list"`, 1))
 	g(strings.Replace(ok, `"get_thread"`, `"nope"`, 1))
 	g(strings.Replace(ok, `"get_thread"`, `"get\u005fthread"`, 1))
 	g(strings.Replace(ok, `{"thread_id":"th_1"}`, `[]`, 1))
-	g(strings.Replace(ok, `{"thread_id":"th_1"}`, `null`, 1))
-	g(strings.Replace(ok, `"th_1"`, strings.Repeat("[", 120)+strings.Repeat("]", 120), 1))
 	g(strings.Replace(ok, `"th_1"`, "\"\xff\"", 1))
 	g(strings.Replace(ok, `"name"`, `"requestState":"x","name"`, 1))
 	g(strings.Replace(ok, `"name"`, `"inputResponses":{},"name"`, 1))
@@ -185,8 +184,6 @@ func TestFrontLeavesTheUnusual(t *testing.T) {
 		t.Helper()
 		f(withVersion(latest, "get_thread"), `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"get_thread","arguments":`+args+`,"_meta":{`+meta+`}}}`)
 	}
-	h(newMeta+`{}`, `{"x":1e5}`)
-	h(newMeta+`{}`, `{"x":`+strings.Repeat("1", 65)+`}`)
 	for _, capabilities := range []string{`null`, `[]`, `1`, `{"roots":true}`, `{"roots":{"listChanged":1}}`, `{"listChanged":null}`, `{"r\u006fots":{}}`, `{"experimental":{"x":1}}`,
 		`{"a":{"a":{"a":{"a":{"a":{"a":{}}}}}}}`} {
 		h(newMeta+capabilities, `{}`)
@@ -267,6 +264,8 @@ func FuzzFront(f *testing.F) {
 		f.Add(uint8(i), "tools/call", "get_thread", "application/json; charset=utf-8", "*/*", newer)
 	}
 	f.Add(uint8(0), "", "", "Application/JSON", "text/*;q=1, application/*", []byte(`{"jsonrpc":"2.0","id":1,"method":"nope"} `))
+	f.Add(uint8(2), "", "", "application/json", "",
+		[]byte(`[{"jsonrpc":"2.0","id":1.50,"method":"ping"},{"jsonrpc":"2.0","method":"x"},`+string(tool)+`]`))
 	f.Add(uint8(5), "nope", "", "application/json", "", []byte(`{"id":1,"method":"prompts/list","jsonrpc":"2.0","params":{}}{}`))
 	s := newScripted()
 	f.Fuzz(func(t *testing.T, version uint8, rpc, name, media, accept string, body []byte) {

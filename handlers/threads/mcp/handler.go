@@ -1,14 +1,12 @@
 package mcp
 
 import (
-	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"sync"
 	"time"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
@@ -19,10 +17,6 @@ import (
 
 // maxBody bounds the body of a request: an input of the largest size, and what MCP has around it.
 const maxBody = 1<<20 + 16<<10
-
-// maxResults bounds the results of the calls of a batch together, which the SDK keeps until the
-// last of them: a call that begins above it is refused.
-const maxResults = 8 << 20
 
 // maxBeside is how many requests the SDK answers side by side, maxOwn how many of one agent: a
 // client that does not read holds its place. Further ones wait, at most waitBeside.
@@ -58,8 +52,11 @@ type Config struct {
 	IDs func(dst []byte) []byte
 	// ResourceMetadata is the URL that a 401 names; empty: none.
 	ResourceMetadata string
-	// AllowedOrigins may use the server from web pages, beside those on loopback.
-	AllowedOrigins []string
+	// PublicURL is where clients reach the server. AllowedOrigins may use it from web pages, as may
+	// its own origin and those on loopback. AllowedHosts are names that requests on a loopback
+	// address may have, beside those of this machine, of PublicURL and of AllowedOrigins.
+	PublicURL                    string
+	AllowedOrigins, AllowedHosts []string
 	// CallsPerMinute bounds the tool calls of an agent; it has to be at least 1.
 	CallsPerMinute int
 	// Count gets the condition of each error envelope; nil: none.
@@ -78,11 +75,13 @@ type Config struct {
 type Handler struct {
 	cfg       Config
 	sdk       http.Handler
+	origins   map[string]bool // in lower case
+	hosts     conns.Hosts
 	limiter   *limiter
 	beside    chan struct{} // has an element for each request that the SDK answers
 	own       own           // counts these requests of each agent
-	challenge []string      // the value of WWW-Authenticate
-	exchanges sync.Pool     // of *exchange
+	challenge method.Challenge
+	exchanges sync.Pool // of *exchange
 }
 
 // New returns a handler.
@@ -105,51 +104,39 @@ func New(cfg Config) *Handler {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{cfg: cfg, limiter: newLimiter(max(1, cfg.CallsPerMinute)), beside: make(chan struct{}, maxBeside), challenge: []string{`Bearer error="invalid_token"`}}
-	if cfg.ResourceMetadata != "" {
-		h.challenge[0] += `, resource_metadata="` + cfg.ResourceMetadata + `"`
+	h := &Handler{cfg: cfg, limiter: newLimiter(max(1, cfg.CallsPerMinute)), beside: make(chan struct{}, maxBeside), challenge: method.NewChallenge(cfg.ResourceMetadata)}
+	h.exchanges.New = func() any {
+		x := &exchange{h: h}
+		x.to, x.rows = x, cfg.Rows
+		return x
 	}
-	h.exchanges.New = func() any { return &exchange{h: h} }
-	server := NewServer(cfg.Rows, func(ctx context.Context, row *method.Row, args []byte) ([]byte, bool) {
-		return ctx.Value(exchangeKey{}).(*exchange).call(nil, row, args)
-	})
-	h.sdk = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, Logger: slog.New(slog.DiscardHandler),
-	})
+	h.sdk = newSDK(cfg.Rows)
+	h.origins, h.hosts = allowed(&cfg)
 	return h
 }
 
 // SetCallsPerMinute changes Config.CallsPerMinute, which is at least 1.
 func (h *Handler) SetCallsPerMinute(n int) { h.limiter.setRate(n) }
 
-// row returns the row of a tool, nil if there is none.
-func (h *Handler) row(name []byte) *method.Row {
-	for i := range h.cfg.Rows {
-		if h.cfg.Rows[i].Name == string(name) {
-			return &h.cfg.Rows[i]
-		}
-	}
-	return nil
-}
-
-// exchange is one request and what is known of it. Those that the front answers are pooled.
+// exchange is one request and what is known of it. Those of which the SDK saw nothing are pooled.
 type exchange struct {
-	h      *Handler
+	h *Handler
+	responder
 	caller method.Caller
-	m      message
 
 	peer  obs.Peer
 	began int64 // ns of link.Mono
 
-	turn    sync.Mutex // of the calls of a batch
+	turn    sync.Mutex // of the calls: one that the SDK began may go on beside the next one
 	called  bool       // a tool
 	refused bool       // the request as a whole
-	results int        // bytes of their results
+	sdk     bool       // the SDK saw a part of the request, so that calls may go on
 
 	pending int  // its part of Config.Pending
-	counted bool // its results are part of that
+	counted bool // the results of the SDK are part of that
+	results int  // bytes of these
 
-	id, in, text, out []byte // kept for the next request
+	id, in []byte // kept for the next request
 }
 
 // maxKeptBuffer is the largest buffer that a pool keeps.
@@ -157,6 +144,9 @@ const maxKeptBuffer = 256 << 10
 
 // give puts x back for another request.
 func (h *Handler) give(x *exchange) {
+	if x.sdk {
+		return
+	}
 	h.cfg.Pending.Free(&x.pending)
 	keep := func(b []byte) []byte {
 		if cap(b) > maxKeptBuffer {
@@ -164,12 +154,10 @@ func (h *Handler) give(x *exchange) {
 		}
 		return b
 	}
-	*x = exchange{h: h, id: x.id, in: keep(x.in), text: keep(x.text), out: keep(x.out)}
+	*x = exchange{h: h, id: x.id, in: keep(x.in), responder: responder{to: x, rows: h.cfg.Rows, strict: x.strict,
+		text: keep(x.text), out: keep(x.out)}}
 	h.exchanges.Put(x)
 }
-
-// exchangeKey is where the context of a request has its exchange.
-type exchangeKey struct{}
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -188,15 +176,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.give(x)
 		return
 	}
-	f := x.admit(r)
-	switch {
-	case f != nil:
+	if f := x.admit(r); f != nil {
+		if f.Condition.Codes().Status == http.StatusUnauthorized {
+			w.Header()["Www-Authenticate"] = h.challenge.For(r.Header["Authorization"])
+		}
 		x.refuse(w, f)
-	case x.front(w, r):
-	default:
-		h.serveSDK(w, r, x)
-		x.answered()
-		return // x is not used again: calls of the SDK may go on
+	} else {
+		x.serve(w, r)
 	}
 	x.answered()
 	h.give(x)
@@ -211,28 +197,31 @@ func (x *exchange) answered() {
 	}
 }
 
-// serveSDK lets the SDK answer.
-func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, x *exchange) {
+// serveSDK implements transport.
+func (x *exchange) serveSDK(w http.ResponseWriter, r *http.Request) *method.Fault {
+	h := x.h
+	x.sdk = true
 	defer x.forget()
 	who := caller{x.caller.Claims.Workspace, x.caller.Claims.Agent}
 	if !h.own.enter(who) {
-		x.refuse(w, &method.Fault{Condition: method.Unavailable, Message: "the agent makes too many requests at once"})
-		return
+		return &method.Fault{Condition: method.Unavailable, Message: "the agent makes too many requests at once"}
 	}
 	defer h.own.leave(who)
-	x.counted = true
+	x.turn.Lock()
+	x.counted, x.results = true, 0
+	x.turn.Unlock()
 	wait := time.NewTimer(waitBeside)
 	defer wait.Stop()
 	select {
 	case h.beside <- struct{}{}:
 		defer func() { <-h.beside }()
 	case <-wait.C:
-		x.refuse(w, &method.Fault{Condition: method.Unavailable, Message: "the server answers too many requests at once"})
-		return
+		return &method.Fault{Condition: method.Unavailable, Message: "the server answers too many requests at once"}
 	case <-r.Context().Done():
-		return
+		return nil
 	}
-	h.sdk.ServeHTTP(&watch{w, x}, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
+	h.sdk.ServeHTTP(w, r)
+	return nil
 }
 
 // forget gives back what the request had in memory. Calls of the SDK that go on take nothing more.
@@ -243,13 +232,20 @@ func (x *exchange) forget() {
 	x.h.cfg.Pending.Free(&x.pending)
 }
 
-// admit checks who asks.
+// admit checks who asks, and from where.
 func (x *exchange) admit(r *http.Request) *method.Fault {
 	if !x.h.allows(r.Header["Origin"]) {
-		return &method.Fault{Condition: method.Forbidden, Message: "pages of this origin may not use the server"}
+		return &method.Fault{Condition: method.Forbidden,
+			Message: "pages of this origin may not use the server: threads.mcp_origins has those that may"}
+	}
+	if a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && a.IP.IsLoopback() &&
+		!x.h.hosts.Allow(r.Host) {
+		return &method.Fault{Condition: method.Forbidden,
+			Message: "the server has another name than the Host of this request: " +
+				"threads.allowed_hosts has further ones, and threads.public_url counts, too"}
 	}
 	f := x.authenticate(r.Header["Authorization"])
-	if f != nil && f.Condition == method.Unauthorized {
+	if f != nil && f.Condition.Codes().Status == http.StatusUnauthorized {
 		if wait := x.h.cfg.Peers.Add(r.RemoteAddr, x.h.cfg.Now()); wait > 0 {
 			return limited(wait, "too many requests of this address failed to authenticate")
 		}
@@ -259,16 +255,14 @@ func (x *exchange) admit(r *http.Request) *method.Fault {
 
 // refuse answers with the error envelope of f.
 func (x *exchange) refuse(w http.ResponseWriter, f *method.Fault) {
-	status, head := f.Condition.Codes().Status, w.Header()
+	codes, head := f.Condition.Codes(), w.Header()
+	status := codes.Status
 	x.refused = true
 	x.h.cfg.Count(f.Condition)
-	switch status {
-	case http.StatusUnauthorized:
-		head["Www-Authenticate"] = x.h.challenge
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		x.h.cfg.Dispatcher.Refused(&x.caller, endpoint, f)
-	case http.StatusForbidden:
-		x.h.cfg.Dispatcher.Refused(&x.caller, endpoint, f)
-	default:
+	}
+	if codes.Retryable {
 		head["Retry-After"] = method.RetryAfter(f)
 	}
 	head["Content-Type"], head["Cache-Control"] = []string{"application/json; charset=utf-8"}, []string{"no-store"}
@@ -276,25 +270,8 @@ func (x *exchange) refuse(w http.ResponseWriter, f *method.Fault) {
 	_, _ = w.Write(method.AppendEnvelope(nil, f, method.Spec, x.caller.RequestID, x.h.cfg.Now()))
 }
 
-// watch notes the 403 with which the SDK answers a foreign Host.
-type watch struct {
-	http.ResponseWriter
-	x *exchange
-}
-
-// WriteHeader passes the status on.
-func (w *watch) WriteHeader(status int) {
-	if status == http.StatusForbidden {
-		w.x.h.cfg.Dispatcher.Refused(&w.x.caller, endpoint, &method.Fault{Condition: method.Forbidden, Message: "the Host is not this machine"})
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap is for http.ResponseController.
-func (w *watch) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// call runs a method. It appends the result to dst, or the error envelope, and then failed is set.
-func (x *exchange) call(dst []byte, row *method.Row, args []byte) (text []byte, failed bool) {
+// call implements transport.
+func (x *exchange) call(dst []byte, row *method.Row, args []byte, checked bool) (text []byte, failed bool) {
 	h, start := x.h, len(dst)
 	x.turn.Lock()
 	x.called = true
@@ -314,7 +291,7 @@ func (x *exchange) call(dst []byte, row *method.Row, args []byte) (text []byte, 
 	if wait := h.limiter.take(x.caller.Claims, h.cfg.Now()); wait > 0 {
 		return x.envelope(dst, row, limited(wait, "the agent made too many tool calls")), true
 	}
-	text, o := x.dispatch(dst, row, args)
+	text, o := x.dispatch(dst, row, args, checked)
 	if o.Index != 0 {
 		if err := h.cfg.Dispatcher.Await(o.Index); err != nil {
 			o.Fault = &method.Fault{Condition: method.Unavailable, Message: "the change cannot be stored"}
@@ -326,16 +303,11 @@ func (x *exchange) call(dst []byte, row *method.Row, args []byte) (text []byte, 
 	return text, false
 }
 
-// tooMuch is the refusal of a call in a batch whose results are long enough.
-var tooMuch = &method.Fault{Condition: method.TooLarge, Message: "the results of this batch are too long: make fewer calls at a time"}
-
-// dispatch runs a method. The calls of a batch take turns, but wait for the disk together.
-func (x *exchange) dispatch(dst []byte, row *method.Row, args []byte) ([]byte, method.Outcome) {
+// dispatch runs a method.
+func (x *exchange) dispatch(dst []byte, row *method.Row, args []byte, checked bool) ([]byte, method.Outcome) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
-	if x.results > maxResults {
-		return dst, method.Outcome{Fault: tooMuch}
-	}
+	x.caller.Checked = checked
 	text, o := x.h.cfg.Dispatcher.Call(dst, &x.caller, row, args)
 	n := len(text) - len(dst)
 	if x.counted && n > shortResult && !x.h.cfg.Pending.Fit(&x.pending, len(x.in)+resultCost*(x.results+n)) { // of a method that reads
@@ -344,6 +316,17 @@ func (x *exchange) dispatch(dst []byte, row *method.Row, args []byte) ([]byte, m
 	x.results += n
 	return text, o
 }
+
+// crowded implements transport.
+func (x *exchange) crowded(dst []byte, row *method.Row, bytes int) (text []byte, is bool) {
+	if x.h.cfg.Pending.Fit(&x.pending, len(x.in)+bytes) {
+		return dst, false
+	}
+	return x.envelope(dst, row, method.Crowded), true
+}
+
+// notified implements transport: a request of HTTP knows nothing of others.
+func (x *exchange) notified(*message) {}
 
 // envelope appends the error envelope of a tool call.
 func (x *exchange) envelope(dst []byte, row *method.Row, f *method.Fault) []byte {

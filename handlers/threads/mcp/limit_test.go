@@ -129,34 +129,55 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// TestBatchIsBounded makes many calls with long results in one request: the answer has a bounded
-// length, and what is refused is not run.
+// TestBatchIsBounded sends batches at the limits and beyond: the whole answer has maxAnswer bytes
+// at most, each call has an answer, and nothing is run behind the first result that does not fit.
 func TestBatchIsBounded(t *testing.T) {
 	s := start(t, Config{})
 	long := append(append([]byte(`{"x":"`), bytes.Repeat([]byte("x"), 1<<20)...), `"}`...)
 	s.script.answer = func(dst []byte, _ *method.Caller, _ *method.Row, _ []byte) ([]byte, method.Outcome) {
 		return append(dst, long...), method.Outcome{}
 	}
-	const calls, run = 40, maxResults >> 20
-	var batch []string
-	for i := range calls {
-		batch = append(batch, strings.Replace(callText("read_messages", `{}`), `"id":5`, fmt.Sprintf(`"id":%d`, i), 1))
+	batch := func(n int, of string) string {
+		var list []string
+		for i := range n {
+			list = append(list, strings.Replace(of, `"id":5`, fmt.Sprintf(`"id":%d`, i), 1))
+		}
+		return "[" + strings.Join(list, ",") + "]"
 	}
-	r := s.want(t, "batch", "POST", "", "["+strings.Join(batch, ",")+"]", 200)
-	var list []toolResult
-	if err := json.Unmarshal([]byte(r.body), &list); err != nil || len(list) != calls {
-		t.Fatalf("%d answers, %v", len(list), err)
-	}
-	refused := 0
-	for _, a := range list {
-		if a.Result.IsError {
-			refused++
-			wantEnvelope(t, "a call too many", a.Result.Content[0].Text, "VALIDATION_ERROR")
+	const list = `{"jsonrpc":"2.0","id":5,"method":"tools/list"}`
+	for name, c := range map[string]struct {
+		n  int
+		of string
+	}{"long results": {40, callText("read_messages", `{}`)}, "lists": {maxBatch, list},
+		"lists for long ids": {900, strings.Replace(list, `"id":5`, `"id":5`+strings.Repeat(" ", 1000), 1)}} {
+		r := s.want(t, name, "POST", "", batch(c.n, c.of), 200)
+		var answers []struct {
+			ID     int
+			Result json.RawMessage
+			Error  struct{ Code int }
+		}
+		if err := json.Unmarshal([]byte(r.body), &answers); err != nil || len(answers) != c.n {
+			t.Fatalf("%s: %d answers, %v", name, len(answers), err)
+		}
+		refused := 0
+		for i, a := range answers {
+			if a.Error.Code == -32600 {
+				refused++
+			} else if a.ID != i || a.Result == nil {
+				t.Errorf("%s: answer %d is to %d", name, i, a.ID)
+			}
+		}
+		if refused == 0 || refused == c.n || len(r.body) > maxAnswer {
+			t.Errorf("%s: %d of %d are refused, %d bytes", name, refused, c.n, len(r.body))
+		}
+		made, _ := s.taken()
+		if name == "long results" && len(made) > c.n-refused+1 {
+			t.Errorf("%d calls were run, %d answered", len(made), c.n-refused)
 		}
 	}
-	if made, _ := s.taken(); len(made) != run || refused != calls-run {
-		t.Errorf("%d calls were run and %d refused, want %d and %d", len(made), refused, run, calls-run)
-	}
+	ping := `{"jsonrpc":"2.0","id":5,"method":"ping"}`
+	s.want(t, "the longest batch", "POST", "", batch(maxBatch, ping), 200, `"id":999,"result":{}`)
+	s.want(t, "one more", "POST", "", batch(maxBatch+1, ping), 400, `"code":-32600`)
 	s.want(t, "the next request", "POST", "", callText("read_messages", `{}`), 200, `"structuredContent"`)
 }
 

@@ -96,7 +96,7 @@ func verify(text string) (*token.Claims, error) {
 	case "elsewhere":
 		return nil, token.ErrOutOfScope
 	case "nokeys":
-		return nil, &token.Refusal{Reason: "unknown_key", Retryable: true}
+		return nil, &token.Refusal{Reason: "unknown_key", Unavailable: true, Retry: time.Second}
 	}
 	return nil, &token.Refusal{Reason: "expired"}
 }

@@ -11,9 +11,9 @@ import (
 const metadataPath = "/.well-known/oauth-protected-resource/mcp"
 
 // Metadata answers with the description of the protected resource (threads §4.10). It is nil
-// without a URL or without issuers: then there is nothing to describe.
+// without issuers: then there is nothing to describe. Without a URL it is 404 with the reason.
 func Metadata(publicURL string, authServers []string) http.Handler {
-	if publicURL == "" || len(authServers) == 0 {
+	if len(authServers) == 0 {
 		return nil
 	}
 	body := jsonx.Build(nil).Text("resource", resource(publicURL)).Texts("authorization_servers", authServers).
@@ -21,9 +21,20 @@ func Metadata(publicURL string, authServers []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", "*")
+		if r.Method == http.MethodOptions { // clients in a browser send headers of MCP
+			h["Access-Control-Allow-Headers"], h["Access-Control-Max-Age"] = corsHeaders, corsMaxAge
+			h.Set("Access-Control-Allow-Methods", "GET, HEAD")
+			h.Set("Allow", "GET, HEAD, OPTIONS")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			h.Set("Allow", "GET, HEAD")
+			h.Set("Allow", "GET, HEAD, OPTIONS")
 			http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+			return
+		}
+		if publicURL == "" {
+			http.Error(w, "there is no description of the protected resource: threads.public_url is not set", http.StatusNotFound)
 			return
 		}
 		h.Set("Content-Type", "application/json")

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"net/http"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"trunkline/handlers/threads/method"
@@ -20,14 +20,12 @@ const (
 // listTTL is how long clients may keep the list of tools, in milliseconds.
 const listTTL = 3_600_000
 
-// Call runs a method with args, the text of its arguments. It returns the result, or the error
-// envelope and failed.
-type Call func(ctx context.Context, row *method.Row, args []byte) (text []byte, failed bool)
-
-// NewServer returns a server of the SDK with a tool for each row.
-func NewServer(rows []method.Row, call Call) *sdk.Server {
+// newSDK returns a handler of the SDK with a tool for each row. The context of its requests has the
+// transport under transportKey.
+func newSDK(rows []method.Row) http.Handler {
 	s := sdk.NewServer(&sdk.Implementation{Name: serverName, Version: serverVersion}, &sdk.ServerOptions{
 		Logger:       slog.New(slog.DiscardHandler), // the SDK's lines may have what clients send
+		Instructions: method.Instructions,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
 			c.TTLMs, c.CacheScope = listTTL, "public"
@@ -36,17 +34,18 @@ func NewServer(rows []method.Row, call Call) *sdk.Server {
 	for i := range rows {
 		row := &rows[i]
 		s.AddTool(tool(row), func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			return result(call(ctx, row, arguments(r.Params.Arguments))), nil
+			return result(ctx.Value(transportKey{}).(transport).call(nil, row, arguments(r.Params.Arguments), false)), nil
 		})
 	}
-	s.AddReceivingMiddleware(offeredOnly)
-	return s
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, Logger: slog.New(slog.DiscardHandler),
+	})
 }
 
 // arguments are those of a call, which may leave them out.
 func arguments(args json.RawMessage) []byte {
-	if len(args) == 0 {
-		return []byte(`{}`)
+	if len(args) == 0 || string(args) == "null" {
+		return noArguments
 	}
 	return args
 }
@@ -54,7 +53,7 @@ func arguments(args json.RawMessage) []byte {
 // tool describes a method as a tool.
 func tool(r *method.Row) *sdk.Tool {
 	return &sdk.Tool{
-		Name: r.Name, Description: r.Help,
+		Name: r.Name, Title: r.Title, Description: r.Help,
 		InputSchema: json.RawMessage(r.InputSchema()), OutputSchema: json.RawMessage(r.OutputSchema()),
 		Annotations: &sdk.ToolAnnotations{
 			ReadOnlyHint: r.ReadOnly, IdempotentHint: r.Idempotent, DestructiveHint: &r.Destructive, OpenWorldHint: &r.OpenWorld,
@@ -79,19 +78,7 @@ func offered[T string | []byte](name T) bool {
 	case "initialize", "ping", "server/discover", "tools/list", "tools/call":
 		return true
 	}
-	return len(name) > len(notifications) && string(name[:len(notifications)]) == notifications
-}
-
-const notifications = "notifications/"
-
-// offeredOnly refuses the methods that are not served.
-func offeredOnly(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, name string, r sdk.Request) (sdk.Result, error) {
-		if !offered(name) {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: notFound}
-		}
-		return next(ctx, name, r)
-	}
+	return false
 }
 
 // notFound is the message of a method of MCP that is not served.

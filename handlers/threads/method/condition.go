@@ -8,7 +8,8 @@ type Condition uint8
 // The conditions, named as in the contract.
 const (
 	Unauthorized     Condition = iota + 1 // C1
-	KeysUnavailable                       // C1, while the key set cannot be had
+	UnknownKey                            // C1, where the key may be in the next key set
+	KeysUnavailable                       // C18
 	Forbidden                             // C2
 	OtherWorkspace                        // C3
 	ClaimMismatch                         // C4
@@ -44,7 +45,8 @@ type Codes struct {
 
 var codes = [numConditions]Codes{
 	Unauthorized:     {"UNAUTHORIZED", "UNAUTHORIZED", http.StatusUnauthorized, http.StatusUnauthorized, false},
-	KeysUnavailable:  {"UNAUTHORIZED", "UNAUTHORIZED", http.StatusUnauthorized, http.StatusUnauthorized, true},
+	UnknownKey:       {"UNAUTHORIZED", "UNAUTHORIZED", http.StatusUnauthorized, http.StatusUnauthorized, true},
+	KeysUnavailable:  {"INTERNAL", "INTERNAL", http.StatusServiceUnavailable, http.StatusServiceUnavailable, true},
 	Forbidden:        {"FORBIDDEN", "FORBIDDEN", http.StatusForbidden, http.StatusForbidden, false},
 	OtherWorkspace:   {"OUT_OF_SCOPE_WORKSPACE", "WORKSPACE_MISMATCH", http.StatusForbidden, http.StatusForbidden, false},
 	ClaimMismatch:    {"CLAIM_MISMATCH", "FORBIDDEN", http.StatusForbidden, http.StatusForbidden, false},

@@ -78,7 +78,7 @@ func (r *Row) take(in *Input, members []jsonx.Member) *Fault {
 	in.given, in.scratch, in.issues, in.participants = 0, in.scratch[:0], in.issues[:0], in.participants[:0]
 	for i := range r.fields {
 		f, m := &r.fields[i], &members[i]
-		if m.Kind == jsonx.Absent {
+		if m.Kind == jsonx.Absent || m.Kind == jsonx.Null { // clients send null for what is not set
 			if f.Required {
 				in.wrong(f, -1, "required", "is required")
 			}

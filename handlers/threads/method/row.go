@@ -21,8 +21,8 @@ const (
 type Row struct {
 	// Name is that of the method, as in a path and as a tool.
 	Name string
-	// Help is one sentence for people and for models.
-	Help string
+	// Title is what people see, Help one sentence for people and for models.
+	Title, Help string
 	// Participant, Auditor and Coordinator are what these roles may do; an operator may do what a
 	// coordinator may.
 	Participant, Auditor, Coordinator Access
@@ -66,25 +66,25 @@ var messageFields = []Field{
 // Rows are the methods, sorted by name. They are not written.
 var Rows = complete([]Row{
 	{
-		Name: AckRead, Help: "Record up to which message of a thread the caller has read.",
+		Name: AckRead, Title: "Acknowledge messages", Help: "Record up to which message of a thread the caller has read.",
 		Participant: Member, Auditor: Member, Coordinator: Yes, Writes: true, Idempotent: true,
 		In:  []Field{required("thread_id", ID, slotThread), integer("last_read_seq", 0, maxSeq, slotLastRead), hints[1]},
 		Out: []Field{out("ok", True), out("updated_at", Time)},
 	}, {
-		Name: Create, Help: "Begin a thread between named participants.",
+		Name: Create, Title: "Create a thread", Help: "Begin a thread between named participants.",
 		Coordinator: Yes, Writes: true,
 		In: []Field{
-			required("workspace_id", ID, slotWorkspace), required("title", Line, slotTitle), enum("type", slotType, types...),
+			hints[0], required("title", Line, slotTitle), enum("type", slotType, types...),
 			required("participants", IDs, slotParticipants), required("created_by", ID, slotCreatedBy).optional(),
 			required("idempotency_key", Key, slotKey).optional(),
 		},
 		Out: []Field{out("thread_id", ID), enum("status", numSlots, statuses...), out("created_at", Time)},
 	}, {
-		Name: Get, Help: "Show a thread without its messages.",
+		Name: Get, Title: "Show a thread", Help: "Show a thread without its messages.",
 		Participant: Yes, Auditor: Yes, Coordinator: Yes, ReadOnly: true, Idempotent: true,
 		In: []Field{required("thread_id", ID, slotThread)}, Out: threadFields,
 	}, {
-		Name: Heartbeat, Help: "Register the caller's runtime, or report that it is alive.",
+		Name: Heartbeat, Title: "Report the runtime", Help: "Register the caller's runtime, or report that it is alive.",
 		Participant: Yes, Auditor: Yes, Coordinator: Yes, Idempotent: true,
 		In: []Field{
 			required("session_id", ID, slotSession), required("runtime", ID, slotRuntime), required("resumable", Bool, slotResumable),
@@ -93,7 +93,7 @@ var Rows = complete([]Row{
 		},
 		Out: []Field{out("ok", True), out("recorded_at", Time)},
 	}, {
-		Name: Post, Help: "Append a message to a thread.",
+		Name: Post, Title: "Post a message", Help: "Append a message to a thread.",
 		Participant: Member, Coordinator: Yes, Writes: true,
 		In: []Field{
 			required("thread_id", ID, slotThread), integer("schema_version", 1, 1, slotVersion), enum("kind", slotKind, kinds...),
@@ -103,7 +103,7 @@ var Rows = complete([]Row{
 		},
 		Out: []Field{out("message_id", ID), integer("seq", 1, maxSeq, numSlots), enum("thread_status", numSlots, statuses...), out("created_at", Time)},
 	}, {
-		Name: Read, Help: "Read the messages of a thread after a number.",
+		Name: Read, Title: "Read messages", Help: "Read the messages of a thread after a number.",
 		Participant: Member, Auditor: Yes, Coordinator: Yes, ReadOnly: true, Idempotent: true,
 		In: []Field{
 			required("thread_id", ID, slotThread), hints[1], integer("since_seq", 0, maxSeq, slotSince).def("0"),
@@ -111,12 +111,12 @@ var Rows = complete([]Row{
 		},
 		Out: []Field{out("messages", Messages), integer("next_seq", 0, maxSeq, numSlots), out("has_more", Bool)},
 	}, {
-		Name: Summarize, Help: "Summarize the findings in the latest messages of a thread.",
+		Name: Summarize, Title: "Summarize a thread", Help: "Summarize the findings in the latest messages of a thread.",
 		Participant: Member, Auditor: Yes, Coordinator: Yes, ReadOnly: true, Idempotent: true,
 		In:  []Field{required("thread_id", ID, slotThread), integer("max_messages", 1, 1000, slotMaxMessages).def("200")},
 		Out: []Field{out("summary", Text), out("open_items", Texts), enum("last_status", numSlots, statuses...)},
 	}, {
-		Name: Trigger, Help: "Wake a participant of a thread.",
+		Name: Trigger, Title: "Wake a participant", Help: "Wake a participant of a thread.",
 		Coordinator: Yes, Writes: true, OpenWorld: true,
 		In: []Field{
 			required("thread_id", ID, slotThread), required("target_agent_id", ID, slotTarget), required("reason", Line, slotReason).most(maxReason),
@@ -132,7 +132,7 @@ var Rows = complete([]Row{
 			enum("session_status", numSlots, sessions...).optional(), out("stale_session", Bool), out("triggered_at", Time),
 		},
 	}, {
-		Name: UpdateState, Help: "Change the status of a thread.",
+		Name: UpdateState, Title: "Change the status of a thread", Help: "Change the status of a thread.",
 		Participant: Member, Coordinator: Yes, Writes: true, Idempotent: true, Destructive: true,
 		In: []Field{
 			required("thread_id", ID, slotThread), enum("status", slotStatus, statuses...), required("reason", Line, slotReason), hints[1],

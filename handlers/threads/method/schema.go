@@ -8,20 +8,21 @@ import (
 
 // InputSchema returns the JSON schema of the method's input, built from its fields as threads §3.2
 // has it.
-func (r *Row) InputSchema() []byte { return appendSchema(nil, r.In) }
+func (r *Row) InputSchema() []byte { return appendSchema(nil, r.Name, r.In) }
 
 // OutputSchema returns the JSON schema of the method's result.
-func (r *Row) OutputSchema() []byte { return appendSchema(nil, r.Out) }
+func (r *Row) OutputSchema() []byte { return appendSchema(nil, r.Name, r.Out) }
 
-// appendSchema appends the schema of an object with these fields, in their order.
-func appendSchema(dst []byte, fields []Field) []byte {
+// appendSchema appends the schema of an object with these fields, in their order. Some providers of
+// models refuse const, uniqueItems and references; the checks are made all the same.
+func appendSchema(dst []byte, method string, fields []Field) []byte {
 	dst = append(dst, `{"type":"object","properties":{`...)
 	for i := range fields {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(jsonx.AppendString(dst, fields[i].Name), ':')
-		dst = fields[i].appendSchema(dst)
+		dst = fields[i].appendSchema(dst, method)
 	}
 	dst = append(dst, `},"required":[`...)
 	first := true
@@ -44,7 +45,7 @@ const (
 )
 
 // appendSchema appends the schema of one field.
-func (f *Field) appendSchema(dst []byte) []byte {
+func (f *Field) appendSchema(dst []byte, method string) []byte {
 	switch f.Type {
 	case ID:
 		dst = append(dst, idSchema...)
@@ -62,7 +63,7 @@ func (f *Field) appendSchema(dst []byte) []byte {
 		dst = append(dst, `{"type":"object"}`...)
 	case Integer:
 		dst = f.appendInteger(dst)
-	case Bool:
+	case Bool, True:
 		dst = append(dst, `{"type":"boolean"}`...)
 	case Enum:
 		dst = append(dst, `{"type":"string","enum":[`...)
@@ -74,20 +75,22 @@ func (f *Field) appendSchema(dst []byte) []byte {
 		}
 		dst = append(dst, `]}`...)
 	case IDs:
-		dst = append(dst, `{"type":"array","items":`+idSchema+`,"minItems":1,"maxItems":256,"uniqueItems":true}`...)
+		dst = append(dst, `{"type":"array","items":`+idSchema+`,"minItems":1,"maxItems":256}`...)
 	case Time:
 		dst = append(dst, `{"type":"string","format":"date-time"}`...)
-	case True:
-		dst = append(dst, `{"const":true}`...)
 	case Texts:
 		dst = append(dst, `{"type":"array","items":`+textSchema+`}`...)
 	case Messages:
-		dst = append(appendSchema(append(dst, `{"type":"array","items":`...), messageFields), '}')
+		dst = append(appendSchema(append(dst, `{"type":"array","items":`...), method, messageFields), '}')
 	}
 	if f.Default != "" {
 		dst = append(append(append(dst[:len(dst)-1], `,"default":`...), f.Default...), '}')
 	}
-	return dst
+	help := helps[method+"."+f.Name]
+	if help == "" {
+		help = helps[f.Name]
+	}
+	return append(jsonx.AppendString(append(dst[:len(dst)-1], `,"description":`...), help), '}')
 }
 
 // appendLine appends the schema of a text of 1 to most characters.
@@ -96,11 +99,8 @@ func appendLine(dst []byte, most int64) []byte {
 	return append(strconv.AppendInt(dst, most, 10), '}')
 }
 
-// appendInteger appends the schema of an integer, which is a constant where the bounds are one.
+// appendInteger appends the schema of an integer.
 func (f *Field) appendInteger(dst []byte) []byte {
-	if f.Min == f.Max {
-		return append(strconv.AppendInt(append(dst, `{"type":"integer","const":`...), f.Min, 10), '}')
-	}
 	dst = strconv.AppendInt(append(dst, `{"type":"integer","minimum":`...), f.Min, 10)
 	return append(strconv.AppendInt(append(dst, `,"maximum":`...), f.Max, 10), '}')
 }

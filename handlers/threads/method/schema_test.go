@@ -1,6 +1,6 @@
 package method
 
-//go:generate go test -run ^(TestSchemas|TestReference)$ . -update
+//go:generate go test -run ^(TestSchemas|TestReference|TestReferenceOfErrors)$ . -update
 
 import (
 	"bytes"
@@ -25,6 +25,15 @@ func TestSchemas(t *testing.T) {
 		}{{"input", r.InputSchema()}, {"output", r.OutputSchema()}} {
 			if !json.Valid(s.json) {
 				t.Errorf("%s of %s is not JSON: %s", s.name, r.Name, s.json)
+			}
+			for _, refused := range []string{`"const"`, `"uniqueItems"`, `"$ref"`, `"description":""`} {
+				if bytes.Contains(s.json, []byte(refused)) {
+					t.Errorf("%s of %s has %s: %s", s.name, r.Name, refused, s.json)
+				}
+			}
+			if described, named := bytes.Count(s.json, []byte(`"description":"`)),
+				bytes.Count(s.json, []byte(`:{"type":`)); r.Title == "" || described < named-2 {
+				t.Errorf("%s of %s: %d of %d properties are described: %s", s.name, r.Name, described, named, s.json)
 			}
 			b.WriteString(r.Name + " " + s.name + "\n")
 			b.Write(s.json)

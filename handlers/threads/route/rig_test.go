@@ -289,7 +289,7 @@ func (c *cluster) reach(ctx context.Context, o *place, service string, partition
 	if c.inside {
 		return o.local[service].dial(ctx, client)
 	}
-	return peer.Dial(ctx, c.addr, &peer.Config{Cluster: "c", Node: "n2", ClientTLS: c.trust}, service, partition, client)
+	return peer.NewDialer(&peer.Config{Cluster: "c", Node: "n2", ClientTLS: c.trust}).Dial(ctx, c.addr, service, partition, client)
 }
 
 func (c *cluster) dials() int {

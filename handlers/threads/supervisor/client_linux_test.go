@@ -27,7 +27,7 @@ func (r *rig) attach(session string) (keys *os.File) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	before := strings.Count(r.tmux("list-clients"), "\n")
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		r.t.Fatal(err)
 	}
 	_ = tty.Close()

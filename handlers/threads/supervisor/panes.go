@@ -10,7 +10,8 @@ import (
 // a line break in them they could forge lines. So what is not plain in them is replaced by a
 // character that is in no target.
 const paneFormat = "#{" + plainChars + ":session_name}|#{" + plainChars + ":window_name}|#{window_index}|#{pane_index}|#{pane_id}|" +
-	"#{pane_dead}|#{pane_in_mode}|#{" + plainChars + ":pane_current_command}|#{pane_synchronized}#{pane_input_off}"
+	"#{pane_dead}|#{pane_in_mode}|#{" + plainChars +
+	":pane_current_command}|#{pane_synchronized}#{pane_input_off}|#{pane_pid}"
 
 // plainChars is a modifier of formats that replaces what is not plain.
 const plainChars = "s~[^A-Za-z0-9_@%+=,./-]~?~"
@@ -21,6 +22,7 @@ type pane struct {
 	dead, inMode                            bool
 	command                                 string
 	shared                                  bool // keys for the pane reach others too, or none
+	pid                                     int  // of the process that the pane was opened with
 }
 
 // target is a parsed runtime. pane is -1 if the runtime names none.
@@ -34,8 +36,10 @@ func parsePanes(text string) []pane {
 	var list []pane
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "|")
-		if len(f) == 9 {
-			list = append(list, pane{f[0], f[1], f[2], f[3], f[4], f[5] != "0", f[6] != "0", f[7], strings.Contains(f[8], "1")})
+		if len(f) == 10 {
+			pid, _ := strconv.Atoi(f[9]) // no process has number 0
+			list = append(list, pane{f[0], f[1], f[2], f[3], f[4],
+				f[5] != "0", f[6] != "0", f[7], strings.Contains(f[8], "1"), pid})
 		}
 	}
 	return list

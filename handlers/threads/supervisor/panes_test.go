@@ -28,7 +28,8 @@ func listed(panes []realPane) string {
 	var b strings.Builder
 	for _, p := range panes {
 		b.WriteString(strings.Join([]string{special.Replace(p.session), special.Replace(p.windowName), strconv.Itoa(p.windowIndex), strconv.Itoa(p.paneIndex), p.id,
-			flag(p.dead), strconv.Itoa(p.inMode), special.Replace(p.command), flag(p.synchronized) + flag(p.takesNoKeys)}, "|") + "\n")
+			flag(p.dead), strconv.Itoa(p.inMode), special.Replace(p.command), flag(p.synchronized) + flag(p.takesNoKeys),
+			strconv.Itoa(7)}, "|") + "\n")
 	}
 	return b.String()
 }
@@ -71,7 +72,8 @@ func TestOnlyTheNamedPane(t *testing.T) {
 			return
 		}
 		r := right[0]
-		want := pane{to.session, special.Replace(r.windowName), strconv.Itoa(r.windowIndex), strconv.Itoa(r.paneIndex), r.id, r.dead, r.inMode > 0, special.Replace(r.command), r.synchronized || r.takesNoKeys}
+		want := pane{to.session, special.Replace(r.windowName), strconv.Itoa(r.windowIndex), strconv.Itoa(r.paneIndex), r.id,
+			r.dead, r.inMode > 0, special.Replace(r.command), r.synchronized || r.takesNoKeys, 7}
 		if p != want {
 			t.Fatalf("%+v, want %+v", p, want)
 		}
@@ -98,7 +100,7 @@ func TestLastActivity(t *testing.T) {
 func FuzzPanes(f *testing.F) {
 	f.Add("a|b|0|0|%1|0|0|cat|00\n", "a", "b", -1)
 	f.Add("a|b|c|0|0|%1|0|0|cat|00\na|c|0|0|%1|1|1|sh|10", "a", "0", 0)
-	f.Add("a|b|0|0|%1|0|0|cat\r\n\n||||||||", "a", "b", 0)
+	f.Add("a|b|0|0|%1|0|0|cat\r\n\n|||||||||", "a", "b", 0)
 	f.Add("7|%1 %2\n", "%1", "", 0)
 	f.Add("tmux 3.3a\n", "", "", 0)
 	f.Fuzz(func(t *testing.T, text, session, window string, index int) {

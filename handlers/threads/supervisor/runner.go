@@ -22,6 +22,8 @@ const (
 	// outputGrace is how long output is read after the end of a command, where something that left
 	// its group holds the pipe. Else the pipe ends with the group.
 	outputGrace = time.Second
+	// termGrace is between the order to end and the end by force.
+	termGrace = time.Second
 )
 
 // RunnerConfig configures a Runner.
@@ -41,7 +43,9 @@ type Runner struct {
 
 	mu      sync.Mutex
 	closed  bool
+	asked   bool // commands have got SIGTERM
 	running int
+	procs   map[*procgroup.Process]struct{}
 	ended   sync.WaitGroup // of all that run
 }
 
@@ -50,9 +54,51 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	if err := os.MkdirAll(cfg.LogDir, 0o700); err != nil {
 		return nil, err
 	}
-	r := &Runner{cfg: cfg, limit: runLimit, most: maxProcesses}
+	r := &Runner{cfg: cfg, limit: runLimit, most: maxProcesses, procs: map[*procgroup.Process]struct{}{}}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r, nil
+}
+
+// Drain starts no more commands, and waits for those that run until ctx ends. Then it sends
+// them SIGTERM, and waits termGrace. Close must follow.
+func (r *Runner) Drain(ctx context.Context) {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		r.ended.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	}
+	r.mu.Lock()
+	r.asked = true
+	for proc := range r.procs {
+		proc.Terminate()
+	}
+	r.mu.Unlock()
+	select {
+	case <-ended:
+	case <-time.After(termGrace):
+	}
+}
+
+// hold notes a process that runs, until release.
+func (r *Runner) hold(proc *procgroup.Process) (release func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.procs[proc] = struct{}{}; r.asked {
+		proc.Terminate()
+	}
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.procs, proc)
+	}
 }
 
 // Close ends every command with what it started, and waits. It may be called again.
@@ -115,10 +161,13 @@ var errInterrupted = errors.New("interrupted")
 
 // outcome returns the outcome of a command that has ended.
 func (r *Runner) outcome(err error) Outcome {
+	r.mu.Lock()
+	asked := r.asked
+	r.mu.Unlock()
 	switch {
 	case err == nil:
 		return Outcome{}
-	case errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled):
+	case asked || errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled):
 		return outcome(Interrupted, "")
 	}
 	return outcome(RunFailed, err.Error())
@@ -139,6 +188,7 @@ func (r *Runner) execute(ctx context.Context, c Command) error {
 		log.note("cannot start: " + err.Error())
 		return err
 	}
+	defer r.hold(proc)()
 	stop := context.AfterFunc(ctx, proc.Kill)
 	copied := make(chan struct{})
 	go func() {

@@ -91,14 +91,19 @@ func (s *Supervisor) Wake() {
 	}
 }
 
-// Close claims no more, and waits for the attempts under way. When ctx ends it interrupts them.
-// It may be called again.
-func (s *Supervisor) Close(ctx context.Context) {
+// Drain claims no more, and waits for the attempts under way until ctx ends. Close must follow.
+func (s *Supervisor) Drain(ctx context.Context) {
 	s.stop.Do(func() { close(s.closing) })
 	select {
 	case <-s.done:
 	case <-ctx.Done():
 	}
+}
+
+// Close claims no more, and waits for the attempts under way. When ctx ends it interrupts them.
+// It may be called again.
+func (s *Supervisor) Close(ctx context.Context) {
+	s.Drain(ctx)
 	s.cancel()
 	<-s.done
 }

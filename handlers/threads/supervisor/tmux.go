@@ -25,6 +25,8 @@ type TmuxConfig struct {
 	Sessions []string
 	// Deny names commands that are never typed into.
 	Deny []string
+	// Allow names the programs that may be typed into; empty: all that are not denied.
+	Allow []string
 	// Quiet is how long a pane must not have been used by a person.
 	Quiet time.Duration
 	// Parse takes a runtime apart. pane is -1 if the runtime names none.
@@ -202,6 +204,11 @@ func (t *Tmux) check(ctx context.Context, a *Attempt, to *target) (pane, Outcome
 		return p, outcome(PaneDead, "")
 	case t.denied(p.command):
 		return p, outcome(PaneIsShell, "")
+	}
+	if o := t.inspect(&p); o.Code != Success {
+		return p, o
+	}
+	switch {
 	case p.shared:
 		return p, outcome(OperatorBusy, "keys for the pane reach other panes too, or none")
 	case a.Forced:
@@ -223,6 +230,56 @@ func (t *Tmux) unused(ctx context.Context, id string) Outcome {
 		return outcome(OperatorBusy, "a client of the pane was used")
 	}
 	return Outcome{}
+}
+
+// inspect looks at the processes that would read what is typed into a pane: tmux shows the name of
+// one, which anything may have.
+func (t *Tmux) inspect(p *pane) Outcome {
+	list, ok := readers(p.pid)
+	if !ok {
+		return outcome(PaneIsShell, "the processes of the pane cannot be inspected")
+	}
+	allowed := len(t.cfg.Allow) == 0 || slices.Contains(t.cfg.Allow, p.command)
+	for i := range list {
+		r := &list[i]
+		shell := slices.ContainsFunc(t.cfg.Deny, func(name string) bool {
+			return slices.Contains(r.names, name) || r.copyOf(name)
+		})
+		// A program may have replaced the arguments of its interpreter by its own name.
+		if shell && atPrompt(r.argv, "c") || interpreter().MatchString(path.Base(r.argv[0])) && atPrompt(r.argv, "cemp") {
+			return outcome(PaneIsShell, "a process of the pane is at a prompt")
+		}
+		allowed = allowed || slices.ContainsFunc(r.names, func(name string) bool {
+			return slices.Contains(t.cfg.Allow, name)
+		}) || len(r.argv) > 1 && slices.Contains(t.cfg.Allow, path.Base(r.argv[1])) // a script, behind its interpreter
+	}
+	if !allowed {
+		return outcome(TargetNotAllowed, "the pane runs none of the programs that may be written to")
+	}
+	return Outcome{}
+}
+
+// interpreter matches programs that run what is typed unless they are given a program.
+var interpreter = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(i?python|pypy|node|nodejs|bun|ruby|irb|perl|php|lua)[0-9.]*$`)
+})
+
+// atPrompt reports whether a shell or an interpreter with these arguments has no program to run.
+// given are the letters of the options that name one.
+func atPrompt(argv []string, given string) bool {
+	for i := 1; i < len(argv); i++ {
+		switch a := argv[i]; {
+		case a == "-i" || a == "--interactive" || a == "-":
+			return true
+		case a == "--rcfile" || a == "--init-file" || a == "-o" || a == "+o" || a == "-O" || a == "-W" || a == "-X":
+			i++ // has a value
+		case !strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "+"):
+			return false // a script
+		case !strings.HasPrefix(a, "--") && strings.ContainsAny(a, given):
+			return strings.Contains(a, "i")
+		}
+	}
+	return true
 }
 
 // denied reports whether a command must not be typed into. One without a name could be any.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -124,6 +127,93 @@ func TestTargets(t *testing.T) {
 	r.wantFile(filepath.Join(r.dir, "4.tee"), "")
 	r.wantFile(filepath.Join(r.dir, "5.tee"), "")
 	r.deliver(Attempt{TriggerID: "trg_1;", Runtime: "agents_core:reviewer.0"}, SendKeysError)
+}
+
+// TestShellsByAnotherName: what the processes of a pane are counts, not what tmux calls the pane.
+func TestShellsByAnotherName(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("processes of a pane are inspected on Linux")
+	}
+	r := newRig(t)
+	made := filepath.Join(r.dir, "made")
+	renamed := filepath.Join(r.dir, "codex")
+	shell, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(shell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(renamed, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(r.dir, "agent")
+	if err := os.Symlink(shell, link); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	f := func(want Code, argv ...string) {
+		t.Helper()
+		if _, err := exec.LookPath(argv[0]); err != nil {
+			t.Logf("%s is not installed", argv[0])
+			return
+		}
+		n++
+		name := fmt.Sprint("w", n)
+		id := r.window("agents_core", name, argv...)
+		eventually(t, "the program runs", func() bool {
+			pid, _ := strconv.Atoi(r.tmux("display-message", "-p", "-t", id, "#{pane_pid}"))
+			list, ok := readers(pid)
+			for i := range list {
+				ok = ok && !strings.HasSuffix(list[i].names[1], "supervisor.test")
+			}
+			shown := filepath.Base(argv[0]) // by tmux: nothing that is denied
+			if shown == "supervisor.test" {
+				shown = argv[3]
+			}
+			return ok && r.command(id) == shown && (shown != "script" || len(list) > 1)
+		})
+		r.deliver(Attempt{Runtime: "agents_core:" + name + ".0",
+			Envelope: []byte("echo >" + made + "\nopen('" + made + "','w')"), Forced: true}, want)
+	}
+	f(PaneIsShell, renamed, "-i")
+	f(PaneIsShell, link, "-i")
+	f(PaneIsShell, os.Args[0], "named", shell, "claude")
+	f(PaneIsShell, os.Args[0], "named", shell, "claude", "-i", "-e")
+	f(PaneIsShell, "script", "-qc", shell, os.DevNull)
+	if found, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output(); err == nil { // not a script that finds it
+		python := strings.TrimSpace(string(found))
+		f(PaneIsShell, python, "-q")
+		f(PaneIsShell, python, "-u", "-i")
+		f(Success, python, "-c", "import time; time.sleep(1000)")
+	}
+	f(Success, os.Args[0], "named", shell, "agent", "-ec", "read x; read y; exec sleep 1000")
+	r.tm.cfg.Allow = []string{"tee"}
+	f(Success, "tee", os.DevNull)
+	f(TargetNotAllowed, "cat", "-u")
+	if _, err := os.Stat(made); err == nil {
+		t.Error("a prompt was executed")
+	}
+}
+
+// TestAtPrompt has arguments of shells and interpreters.
+func TestAtPrompt(t *testing.T) {
+	for line, want := range map[string]bool{
+		"sh": true, "-bash": true, "bash -l": true, "bash --login -o vi": true, "bash --rcfile x": true, "sh -c x": false,
+		"bash -lc x": false, "bash -ic x": true, "bash -e": true,
+		"sh x": false, "sh -x x -i": false, "sh -s": true, "sh -": true,
+	} {
+		if got := atPrompt(strings.Fields(line), "c"); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+	for line, want := range map[string]bool{"python3": true, "python3 -m x": false, "python3 -X dev": true,
+		"python3 x": false, "python3 -i x": true, "node -e x": false, "node --eval x": false} {
+		if got := atPrompt(strings.Fields(line), "cemp"); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
 }
 
 func TestNoServer(t *testing.T) {

@@ -52,10 +52,6 @@ func (c *Current) Generation() uint64 {
 // Close closes the Verifier in force.
 func (c *Current) Close() { c.v.Load().Close() }
 
-// HasKeys reports whether there is a key to verify by: a key set over HTTP may have been out of
-// reach.
-func (v *Verifier) HasKeys() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return len(v.keys) > 0
-}
+// HasKeys reports whether there is a key to verify by. If there is none, a key set over HTTP is
+// requested, without waiting for it.
+func (c *Current) HasKeys() bool { return c.v.Load().hasKeys() }

@@ -58,10 +58,10 @@ func TestCurrent(t *testing.T) {
 }
 
 func TestHasKeys(t *testing.T) {
-	if !open(t, Config{}).HasKeys() {
+	if !open(t, Config{}).hasKeys() {
 		t.Error("a secret is a key")
 	}
-	if open(t, Config{KeySetURL: "http://127.0.0.1:1/none"}).HasKeys() {
+	if open(t, Config{KeySetURL: "http://127.0.0.1:1/none"}).AwaitKeys() {
 		t.Error("there are keys of a set that is out of reach")
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
+
+	"trunkline/engine/smallfile"
 )
 
 // How a Verifier follows what may change beside it.
@@ -21,14 +22,19 @@ const (
 	keySetTimeout = 5 * time.Second
 	// keySetRefresh is how often a key set is asked for.
 	keySetRefresh = 10 * time.Minute
-	// keySetRetry is how soon after a failure, or for an unknown key, it is asked for again.
-	keySetRetry = 30 * time.Second
+	// keySetPause is how soon after a success, for an unknown key, it is requested again.
+	keySetPause = 30 * time.Second
+	// keySetRetry is how soon after a failure it is requested again if a token needs it; without
+	// that, the pause doubles from there to keySetPause.
+	keySetRetry = time.Second
 	// keySetKept is how long the keys of the last answer are used while requests fail.
 	keySetKept = time.Hour
 	// revocationCheck is how often the file of revocations is looked at.
 	revocationCheck = 2 * time.Second
-	// maxRevocations is how many lines a file of revocations may have.
-	maxRevocations = 1 << 20
+	// maxRevocations is how many lines a file of revocations may have, and maxRevocationBytes how
+	// many bytes. A file with more is not read: the list that was read last stays in force.
+	maxRevocations     = 1 << 20
+	maxRevocationBytes = 128 << 20
 )
 
 // newClient returns a client that follows redirects to the same host only.
@@ -112,7 +118,7 @@ func (r *revocations) equal(o *revocations) bool {
 // workspace_id, agent_id and issued_before. One line that is neither makes the file unreadable,
 // because a revocation that is left out is worse than an error.
 func readRevocations(name string) (*revocations, error) {
-	text, err := os.ReadFile(name)
+	text, err := smallfile.ReadUpTo(name, maxRevocationBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -12,11 +12,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 	"strings"
 
 	"github.com/MicahParks/jwkset"
 	"github.com/golang-jwt/jwt/v5"
+
+	"trunkline/codec/jsonx"
+	"trunkline/engine/smallfile"
 )
 
 // Bounds of key sources.
@@ -33,14 +36,15 @@ const (
 
 // key is one key that may have signed a token.
 type key struct {
-	id, alg, use string // empty: not given
-	public       any    // *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey; []byte is a secret
+	id, alg string // empty: not given
+	barred  bool   // by use or key_ops
+	public  any    // *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey; []byte is a secret
 }
 
 // fits reports whether k may verify a signature of the method. A key serves one family of methods
 // only, so no token chooses how a key is read.
 func (k *key) fits(m jwt.SigningMethod) bool {
-	if k.alg != "" && k.alg != m.Alg() || k.use != "" && k.use != "sig" {
+	if k.alg != "" && k.alg != m.Alg() || k.barred {
 		return false
 	}
 	switch p := k.public.(type) {
@@ -54,6 +58,13 @@ func (k *key) fits(m jwt.SigningMethod) bool {
 		return m.Alg() == "EdDSA"
 	}
 	return false
+}
+
+// algEd25519 is another name of EdDSA with this curve (RFC 9864).
+const algEd25519 = "Ed25519"
+
+func init() {
+	jwt.RegisterSigningMethod(algEd25519, func() jwt.SigningMethod { return jwt.SigningMethodEdDSA })
 }
 
 var curves = map[string]elliptic.Curve{"ES256": elliptic.P256(), "ES384": elliptic.P384(), "ES512": elliptic.P521()}
@@ -77,7 +88,7 @@ func parseSet(text []byte) ([]key, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := json.Unmarshal(text, &set); err != nil {
+	if err := json.Unmarshal(jsonx.TrimBOM(text), &set); err != nil {
 		return nil, fmt.Errorf("cannot read the key set: %w", err)
 	}
 	var list []key
@@ -91,7 +102,12 @@ func parseSet(text []byte) ([]key, error) {
 		if err != nil || !usable(jwk.Key()) {
 			continue
 		}
-		list = append(list, key{id: m.KID, alg: string(m.ALG), use: string(m.USE), public: jwk.Key()})
+		k := key{id: m.KID, alg: string(m.ALG), public: jwk.Key()}
+		k.barred = m.USE != "" && m.USE != jwkset.UseSig || m.KEYOPS != nil && !slices.Contains(m.KEYOPS, jwkset.KeyOpsVerify)
+		if k.alg == algEd25519 {
+			k.alg = jwt.SigningMethodEdDSA.Alg()
+		}
+		list = append(list, k)
 	}
 	if len(list) == 0 {
 		return nil, errors.New("the key set has no usable key")
@@ -140,12 +156,11 @@ func parseSecret(text []byte) ([]key, error) {
 
 // readBounded reads a file of at most maxKeyBytes.
 func readBounded(name string) ([]byte, error) {
-	f, err := os.Open(name)
+	text, err := smallfile.Read(name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	return allOf(f)
+	return allOf(bytes.NewReader(text))
 }
 
 // allOf reads at most maxKeyBytes to their end.

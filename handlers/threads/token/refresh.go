@@ -14,24 +14,77 @@ func (v *Verifier) lapse(now time.Time) {
 	}
 }
 
-// fetch asks for the key set, unless that was done less than pause ago.
-func (v *Verifier) fetch(pause time.Duration) {
-	v.fetches.Lock()
-	defer v.fetches.Unlock()
-	now := v.cfg.Now()
-	if !v.asked.IsZero() && now.Sub(v.asked) < pause {
-		return
-	}
-	v.asked = now
-	keys, err := fetchSet(v.ctx, v.client, v.cfg.KeySetURL)
-	if err != nil {
-		v.log("cannot read the key set", err)
-		return
-	}
+// ask requests the key set unless a request is too recent. While none has succeeded since, a caller
+// waits keySetRetry after the last one, and the background twice as long after each failure.
+// Requests may overlap, at most keySetTimeout/keySetRetry of them, so that one that hangs delays
+// no other. It returns a channel that is closed at the next outcome, nil if none is in flight.
+func (v *Verifier) ask(background bool) <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.keys, v.read = keys, now
-	v.changed()
+	now, pause := v.cfg.Now(), keySetPause
+	switch failing := v.failures > 0 || v.asking > 0; {
+	case background && v.failures > 0:
+		pause = min(keySetRetry<<min(v.failures-1, 5), keySetPause)
+	case background:
+		pause = keySetRefresh
+	case failing:
+		pause = keySetRetry
+	}
+	if (v.asked.IsZero() || now.Sub(v.asked) >= pause) && v.ctx.Err() == nil {
+		v.asked = now
+		v.asking++
+		v.ended.Go(func() { v.fetch(now) })
+	}
+	if v.asking == 0 {
+		return nil
+	}
+	return v.outcome
+}
+
+// fetch reads the key set for a request of that time. An outcome is void if a later request has
+// succeeded.
+func (v *Verifier) fetch(asked time.Time) {
+	keys, err := fetchSet(v.ctx, v.client, v.cfg.KeySetURL)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.asking--
+	close(v.outcome)
+	v.outcome = make(chan struct{})
+	switch {
+	case asked.Before(v.read):
+	case err != nil:
+		v.failures++
+		if text := err.Error(); text != v.failed && v.ctx.Err() == nil {
+			v.failed = text
+			v.log("cannot read the key set", err)
+		}
+	default:
+		v.keys, v.read, v.failures, v.failed = keys, asked, 0, ""
+		v.changed()
+	}
+}
+
+// hasKeys reports whether there is a key to verify by. If there is none, a key set over HTTP is
+// requested, without waiting for it.
+func (v *Verifier) hasKeys() bool {
+	v.mu.Lock()
+	v.lapse(v.cfg.Now())
+	has := len(v.keys) > 0
+	v.mu.Unlock()
+	if !has {
+		v.ask(false)
+	}
+	return has
+}
+
+// AwaitKeys is hasKeys after the outcome of a request in flight.
+func (v *Verifier) AwaitKeys() bool {
+	if !v.hasKeys() {
+		if outcome := v.ask(false); outcome != nil {
+			<-outcome
+		}
+	}
+	return v.hasKeys()
 }
 
 // changed drops what was verified by the keys and revocations before. The caller holds v.mu.
@@ -40,7 +93,7 @@ func (v *Verifier) changed() {
 	clear(v.cache)
 }
 
-// followKeys asks for the key set again and again.
+// followKeys requests the key set when it is due.
 func (v *Verifier) followKeys() {
 	tick := time.NewTicker(keySetRetry)
 	defer tick.Stop()
@@ -50,14 +103,10 @@ func (v *Verifier) followKeys() {
 			return
 		case <-tick.C:
 		}
-		now := v.cfg.Now()
 		v.mu.Lock()
-		v.lapse(now)
-		due := now.Sub(v.read) >= keySetRefresh
+		v.lapse(v.cfg.Now())
 		v.mu.Unlock()
-		if due {
-			v.fetch(keySetRetry)
-		}
+		v.ask(true)
 	}
 }
 

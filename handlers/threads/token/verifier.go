@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,8 +42,11 @@ var ErrNoKeySource = errors.New("no key source: tokens cannot be verified")
 
 // Refusal is why a token is not accepted: the answer is UNAUTHORIZED.
 type Refusal struct {
-	Reason    string // of the table in threads §3.1; "malformed" for what is no token
-	Retryable bool   // whether the cause is the server's: it has no keys
+	Reason string // of the table in threads §3.1; "malformed" for what is no token
+	// Unavailable is set where the cause is the server's: it cannot get the keys.
+	Unavailable bool
+	// Retry is after which time the same token may be accepted; 0: never.
+	Retry time.Duration
 }
 
 // Error returns a text with the reason. It allocates.
@@ -88,12 +93,17 @@ type Verifier struct {
 	mark       [sha256.Size]byte
 	revoked    atomic.Pointer[revocations]
 
-	mu      sync.Mutex
-	keys    []key
-	read    time.Time // when keys were last read
-	asked   time.Time // when they were last asked for
-	cache   map[[sha256.Size]byte]cached
-	fetches sync.Mutex // held while the key set is asked for
+	mu    sync.Mutex
+	keys  []key
+	cache map[[sha256.Size]byte]cached
+
+	// Of the key set over HTTP, by mu.
+	read     time.Time     // when the request was sent that keys are from
+	asked    time.Time     // when the last request was sent
+	asking   int           // requests in flight
+	failures int           // since keys were last read
+	failed   string        // why the last one did, for the log
+	outcome  chan struct{} // closed, and replaced, at the next outcome
 }
 
 type cached struct {
@@ -101,8 +111,9 @@ type cached struct {
 	until  time.Time
 }
 
-// New returns a Verifier. The key source and the file of revocations must be readable, but a key
-// set over HTTP may come later. ErrNoKeySource if cfg names no source. Close ends what it started.
+// New returns a Verifier. The key source and the file of revocations must be readable, but it does
+// not wait for a key set over HTTP. ErrNoKeySource if cfg names no source. Close ends what it
+// started.
 func New(cfg Config) (*Verifier, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -114,7 +125,7 @@ func New(cfg Config) (*Verifier, error) {
 		return nil, fmt.Errorf("cannot use a clock skew of %v: 0 to %v", cfg.ClockSkew, maxClockSkew)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	v := &Verifier{cfg: cfg, client: newClient(), ctx: ctx, stop: stop, cache: map[[sha256.Size]byte]cached{}}
+	v := &Verifier{cfg: cfg, client: newClient(), ctx: ctx, stop: stop, cache: map[[sha256.Size]byte]cached{}, outcome: make(chan struct{})}
 	v.parser = jwt.NewParser(jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding())
 	if err := v.open(); err != nil {
 		stop()
@@ -168,7 +179,7 @@ func (v *Verifier) open() error {
 		v.ended.Go(func() { v.followRevocations(stamp) })
 	}
 	if v.cfg.KeySetURL != "" {
-		v.fetch(0)
+		v.ask(false)
 		v.ended.Go(v.followKeys)
 	}
 	return nil
@@ -176,7 +187,9 @@ func (v *Verifier) open() error {
 
 // Close ends what follows keys and revocations.
 func (v *Verifier) Close() {
+	v.mu.Lock() // no request for the key set starts after this
 	v.stop()
+	v.mu.Unlock()
 	v.ended.Wait()
 	v.client.CloseIdleConnections()
 }
@@ -193,8 +206,11 @@ func (v *Verifier) Verify(token string) (*Claims, error) { return v.verify(token
 func (v *Verifier) VerifyKnown(token string) (*Claims, error) { return v.verify(token, false) }
 
 func (v *Verifier) verify(token string, fetch bool) (*Claims, error) {
-	if len(token) == 0 || len(token) > maxTokenBytes {
+	switch {
+	case len(token) == 0:
 		return nil, refuse(malformed)
+	case len(token) > maxTokenBytes:
+		return nil, refuse("too_large")
 	}
 	now := v.cfg.Now()
 	sum, generation := sha256.Sum256([]byte(token)), v.generation.Load()
@@ -270,7 +286,7 @@ func (v *Verifier) check(token string, now time.Time, fetch bool) (*Claims, erro
 	_, critical := t.Header["crit"]
 	_, unencoded := t.Header["b64"]
 	typ, typed := t.Header["typ"]
-	if critical || unencoded || typed && typ != "JWT" && typ != "at+jwt" {
+	if critical || unencoded || typed && !isTokenType(typ) {
 		return nil, refuse("bad_header")
 	}
 	k, err := v.keyFor(t, now, fetch)
@@ -296,6 +312,13 @@ func (v *Verifier) check(token string, now time.Time, fetch bool) (*Claims, erro
 	return c, nil
 }
 
+// isTokenType reports whether typ is a media type of a token (RFC 7515 §4.1.9, RFC 9068 §4).
+func isTokenType(typ any) bool {
+	text, _ := typ.(string)
+	text = strings.TrimPrefix(strings.ToLower(text), "application/")
+	return text == "jwt" || text == "at+jwt"
+}
+
 // allows reports whether the key source may have keys for the method.
 func (v *Verifier) allows(m jwt.SigningMethod) bool {
 	_, symmetric := m.(*jwt.SigningMethodHMAC)
@@ -316,7 +339,9 @@ func (v *Verifier) keyFor(t *jwt.Token, now time.Time, fetch bool) (any, error) 
 	}
 	k, refusal := v.choose(t.Method, id, named, now)
 	if refusal != nil && refusal.Reason == unknownKey && v.cfg.KeySetURL != "" && fetch {
-		v.fetch(keySetRetry)
+		if outcome := v.ask(false); outcome != nil {
+			<-outcome
+		}
 		k, refusal = v.choose(t.Method, id, named, v.cfg.Now())
 	}
 	if refusal != nil {
@@ -329,11 +354,12 @@ func (v *Verifier) keyFor(t *jwt.Token, now time.Time, fetch bool) (any, error) 
 func (v *Verifier) choose(m jwt.SigningMethod, id string, named bool, now time.Time) (*key, *Refusal) {
 	v.mu.Lock()
 	v.lapse(now)
-	keys := v.keys
+	keys, failing, next := v.keys, v.failures > 0, v.asked.Add(keySetPause).Sub(now)
 	v.mu.Unlock()
 	if len(keys) == 0 {
-		return nil, &Refusal{Reason: unknownKey, Retryable: true}
+		return nil, &Refusal{Reason: unknownKey, Unavailable: true, Retry: keySetRetry}
 	}
+	named = named && slices.ContainsFunc(keys, func(k key) bool { return k.id != "" })
 	var fitting, same []*key
 	for i := range keys {
 		k := &keys[i]
@@ -347,6 +373,10 @@ func (v *Verifier) choose(m jwt.SigningMethod, id string, named bool, now time.T
 	switch {
 	case len(fitting) == 1:
 		return fitting[0], nil
+	case len(same) == 0 && failing:
+		return nil, &Refusal{Reason: unknownKey, Unavailable: true, Retry: keySetRetry}
+	case len(same) == 0 && v.cfg.KeySetURL != "":
+		return nil, &Refusal{Reason: unknownKey, Retry: max(next, keySetRetry)}
 	case len(same) == 0 || len(fitting) > 1:
 		return nil, refuse(unknownKey)
 	}

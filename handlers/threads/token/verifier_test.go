@@ -105,8 +105,10 @@ func reason(v *Verifier, token string) string {
 	c, err := v.Verify(token)
 	var r *Refusal
 	switch {
-	case errors.As(err, &r) && r.Retryable:
-		return r.Reason + ", retryable"
+	case errors.As(err, &r) && r.Unavailable:
+		return "unavailable"
+	case errors.As(err, &r) && r.Retry > 0:
+		return fmt.Sprint(r.Reason, ", again in ", r.Retry)
 	case errors.As(err, &r):
 		return r.Reason
 	case err != nil:
@@ -134,6 +136,8 @@ func TestChecks(t *testing.T) {
 		want := malformed
 		if strings.HasSuffix(bad, ".") {
 			want = "bad_signature"
+		} else if len(bad) > maxTokenBytes {
+			want = "too_large"
 		}
 		f(plain, bad, want)
 	}
@@ -141,7 +145,7 @@ func TestChecks(t *testing.T) {
 	for size := 5000; ; size++ {
 		token := hs(t, header, with("pad", strings.Repeat("x", size)))
 		if len(token) > atLimit {
-			f(plain, token, malformed)
+			f(plain, token, "too_large")
 			break
 		}
 		if len(token) > atLimit-3 {
@@ -271,6 +275,31 @@ func TestRevocations(t *testing.T) {
 		if _, err := New(Config{SecretFile: v.cfg.SecretFile, RevocationFile: name}); err == nil {
 			t.Errorf("a start accepts %.40q", bad)
 		}
+	}
+}
+
+// TestManyRevocations: a list that grows stays in force, up to its bound.
+func TestManyRevocations(t *testing.T) {
+	var list strings.Builder
+	for i := range 40_000 {
+		fmt.Fprintf(&list, `{"jti":"5a3f6a0e-4c1b-4e52-9b1f-%012d"}`+"\n", i)
+	}
+	name := file(t, `{"jti":"other"}`)
+	v := open(t, Config{RevocationFile: name})
+	if err := os.WriteFile(name, []byte(list.String()+`{"jti":"j"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.reread(); err != nil {
+		t.Fatal(err)
+	}
+	if got := reason(v, hs(t, header, with())); got != "revoked" {
+		t.Errorf("behind %d bytes: %s", list.Len(), got)
+	}
+	if err := os.Truncate(name, maxRevocationBytes+1); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.reread(); err == nil || !strings.Contains(err.Error(), "more than 134217728 bytes") {
+		t.Errorf("beyond the bound: %v", err)
 	}
 }
 
@@ -484,6 +513,19 @@ func TestKeySets(t *testing.T) {
 	f(set(one), edToken(`,"kid":"k1"`), "ok")
 	f(set(one), edToken(`,"kid":"k2"`), "unknown_key")
 	f(set(one), edToken(`,"kid":7`), "bad_header")
+	f(set(jwk(t, ed.Public(), "", "", "")), edToken(`,"kid":"k1"`), "ok") // no key of the set is named
+	f(set(jwk(t, ed.Public(), "", "", ""), jwk(t, pairs(t)["ed"].private.Public(), "", "", "")), edToken(`,"kid":"k1"`), "unknown_key")
+	f(set(jwk(t, ed.Public(), "", "", ""), jwk(t, p256.Public(), "k2", "", "")), edToken(`,"kid":"k1"`), "unknown_key")
+	rfc9864 := signed(t, jwt.SigningMethodEdDSA, ed, `{"alg":"Ed25519","kid":"k1"}`, with())
+	f(set(one), rfc9864, "ok")
+	f(set(jwk(t, ed.Public(), "k1", "EdDSA", "")), rfc9864, "ok")
+	named := json.RawMessage(strings.Replace(string(one), "{", `{"alg":"Ed25519",`, 1))
+	f(set(named), rfc9864, "ok")
+	f(set(named), edToken(`,"kid":"k1"`), "ok")
+	f(set(jwk(t, p256.Public(), "k1", "", "")), rfc9864, "bad_algorithm")
+	for ops, want := range map[string]string{`["verify"]`: "ok", `["sign","verify"]`: "ok", `["encrypt"]`: "bad_algorithm", `[]`: "bad_algorithm", `null`: "ok"} {
+		f(set(json.RawMessage(strings.Replace(string(one), "{", `{"key_ops":`+ops+`,`, 1))), edToken(`,"kid":"k1"`), want)
+	}
 	f(set(one), edToken(``), "ok")
 	f(set(one, jwk(t, p256.Public(), "k2", "", "")), edToken(``), "ok")
 	f(set(one, jwk(t, pairs(t)["ed"].private.Public(), "k2", "", "")), edToken(``), "unknown_key")
@@ -531,15 +573,15 @@ func TestKeySetOverHTTP(t *testing.T) {
 			t.Errorf("%s after %d requests, want %s after %d", got, asked.Load(), want, requests)
 		}
 	}
-	f(by(first, "k1"), "unknown_key, retryable", 1) // no keys at all, and the pause is not over
+	f(by(first, "k1"), "unavailable", 1) // no keys at all, and the pause is not over
+	f(by(first, "k1"), "unavailable", 1)
 	publish(set(jwk(t, first.Public(), "k1", "", "")))
-	at.Add(29)
-	f(by(first, "k1"), "unknown_key, retryable", 1)
 	at.Add(1)
 	f(by(first, "k1"), "ok", 2)
 	publish(set(jwk(t, second.Public(), "k2", "", "")))
-	f(by(second, "k2"), "unknown_key", 2)
-	at.Add(30)
+	at.Add(10)
+	f(by(second, "k2"), "unknown_key, again in 20s", 2)
+	at.Add(20)
 	if _, err := v.VerifyKnown(by(second, "k2")); err == nil || asked.Load() != 2 {
 		t.Errorf("VerifyKnown: %v after %d requests", err, asked.Load())
 	}
@@ -547,26 +589,96 @@ func TestKeySetOverHTTP(t *testing.T) {
 	if _, err := v.VerifyKnown(by(second, "k2")); err != nil {
 		t.Error(err)
 	}
-	f(by(first, "k1"), "unknown_key", 3)
+	f(by(first, "k1"), "unknown_key, again in 30s", 3)
 	publish("")
-	at.Add(3600)
-	f(by(second, "k2"), "ok", 3)
-	at.Add(61)
+	at.Add(30)
+	f(by(first, "k1"), "unavailable", 4) // its key may be in the set that cannot be read
+	f(by(second, "k2"), "ok", 4)
+	at.Add(3600 - 30) // from here on the background may request the set, too
+	if got := reason(v, by(second, "k2")); got != "ok" {
+		t.Error(got)
+	}
 	generation := v.Generation()
-	f(by(second, "k2"), "unknown_key, retryable", 4)
+	at.Add(61)
+	if got := reason(v, by(second, "k2")); got != "unavailable" {
+		t.Error(got)
+	}
 	if v.Generation() == generation {
 		t.Error("claims stay in force without keys")
 	}
 
 	publish(set(jwk(t, first.Public(), "k1", "", "")))
-	for path, want := range map[string]string{"/moved": "unknown_key, retryable", "/near": "ok"} {
+	for path, want := range map[string]string{"/moved": "unavailable", "/near": "ok"} {
 		if got := reason(open(t, Config{KeySetURL: s.URL + path}), signed(t, jwt.SigningMethodEdDSA, first, `{"alg":"EdDSA"}`, with())); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
 	publish(set(jwk(t, first.Public(), "k1", "", "")) + strings.Repeat(" ", maxKeyBytes))
-	if got := reason(open(t, Config{KeySetURL: s.URL}), by(first, "k1")); got != "unknown_key, retryable" {
+	if got := reason(open(t, Config{KeySetURL: s.URL}), by(first, "k1")); got != "unavailable" {
 		t.Errorf("a set that is too large: %s", got)
+	}
+}
+
+// TestHangingKeySet: a request that hangs delays neither New nor the requests after it.
+func TestHangingKeySet(t *testing.T) {
+	private := pairs(t)["ed"].private
+	first, hang, asked := make(chan *http.Request, 1), make(chan struct{}), atomic.Int32{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) > 1 {
+			_, _ = w.Write([]byte(set(jwk(t, private.Public(), "k", "", ""))))
+			return
+		}
+		first <- r
+		select {
+		case <-hang:
+		case <-r.Context().Done():
+		}
+	}))
+	defer s.Close()
+	defer close(hang)
+	var at atomic.Int64
+	at.Store(now)
+	v := open(t, Config{KeySetURL: s.URL, Now: func() time.Time { return time.Unix(at.Load(), 0) }})
+	if r := <-first; r.Context().Err() != nil {
+		t.Error("New waited for the key set")
+	}
+	if v.hasKeys() {
+		t.Error("there are keys")
+	}
+	at.Add(1)
+	if got := reason(v, signed(t, jwt.SigningMethodEdDSA, private, `{"alg":"EdDSA","kid":"k"}`, with())); got != "ok" ||
+		!v.hasKeys() {
+		t.Error(got)
+	}
+}
+
+// TestKeySetBackoff: in the background the pause doubles with each failure.
+func TestKeySetBackoff(t *testing.T) {
+	var at atomic.Int64
+	at.Store(now)
+	v := open(t, Config{KeySetURL: "http://127.0.0.1:1/none", Now: func() time.Time { return time.Unix(at.Load(), 0) }})
+	settle := func() {
+		for outcome := v.ask(true); outcome != nil; outcome = v.ask(true) {
+			<-outcome
+		}
+	}
+	settle()
+	last := func() time.Time {
+		settle()
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		return v.asked
+	}
+	for _, pause := range []int64{1, 2, 4, 8, 16, 30, 30, 30} {
+		asked := last()
+		at.Add(pause - 1)
+		if !last().Equal(asked) {
+			t.Errorf("requested before %d s", pause)
+		}
+		at.Add(1)
+		if last().Equal(asked) {
+			t.Errorf("not requested after %d s", pause)
+		}
 	}
 }
 

@@ -91,8 +91,8 @@ type Config struct {
 	Pending *method.Budget
 	// IDs appends a new request id: req_ and a ULID.
 	IDs func(dst []byte) []byte
-	// Ready reports whether the store can write; nil: it can.
-	Ready func() bool
+	// Unready returns why the server is not ready, empty where it is; nil: it always is.
+	Unready func() (reason string)
 	// Metrics appends families beside those of HTTP to /metrics; nil: none.
 	Metrics func(dst []byte) []byte
 	// MCP is mounted at /mcp, Metadata at the two paths of the protected resource. Where they are

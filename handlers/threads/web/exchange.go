@@ -15,7 +15,6 @@ import (
 	"trunkline/engine/obs"
 	"trunkline/handlers/internal/conns"
 	"trunkline/handlers/threads/method"
-	"trunkline/handlers/threads/token"
 )
 
 // exchange is one request and its answer. It is pooled.
@@ -92,6 +91,11 @@ func (x *exchange) run() {
 		x.reply(http.StatusRequestHeaderFieldsTooLarge, textType, []byte("431 Request Header Fields Too Large"))
 		return
 	}
+	if conns.Ambiguous(x.r) {
+		x.hangUp()
+		x.reply(http.StatusBadRequest, textType, []byte("400 Bad Request: "+conns.TextAmbiguous))
+		return
+	}
 	if x.s.cfg.Forward == nil && strings.HasPrefix(x.path, tokenPrefix) {
 		if f := x.authenticate(); f != nil {
 			x.refuse(f)
@@ -111,38 +115,26 @@ func (x *exchange) authenticate() *method.Fault {
 	text, ok := bearer(x.r.Header["Authorization"])
 	if !ok {
 		if len(x.r.Header["Authorization"]) == 0 {
-			return x.failed("missing")
+			return x.counted(method.BadToken("missing"))
 		}
-		return x.failed("malformed")
+		return x.counted(method.BadToken("malformed"))
 	}
 	claims, err := x.s.cfg.Verify(text)
 	if err != nil {
-		return x.unverified(err)
+		return x.counted(method.Unverified(err))
 	}
 	x.caller.Claims = claims
 	return nil
 }
 
-// unverified returns how an error of Verify is answered.
-func (x *exchange) unverified(err error) *method.Fault {
-	var no *token.Refusal
-	switch {
-	case errors.Is(err, token.ErrOutOfScope):
-		return &method.Fault{Condition: method.OtherWorkspace, Message: "the token is for a workspace that is not served here"}
-	case !errors.As(err, &no):
-		return x.failed("malformed")
-	case no.Retryable:
-		return &method.Fault{Condition: method.KeysUnavailable, Message: "tokens cannot be verified now", Details: reasonOf(no.Reason)}
+// counted counts a failed authentication, and returns how it is answered.
+func (x *exchange) counted(f *method.Fault) *method.Fault {
+	if f.Condition.Codes().Status == http.StatusUnauthorized {
+		if wait := x.s.cfg.Peers.Add(x.r.RemoteAddr, x.s.cfg.Now()); wait > 0 {
+			return &method.Fault{Condition: method.RateLimited, Message: "too many requests of this address failed to authenticate", Details: method.Wait(wait)}
+		}
 	}
-	return x.failed(no.Reason)
-}
-
-// failed counts a failed authentication, and returns how it is answered.
-func (x *exchange) failed(reason string) *method.Fault {
-	if wait := x.s.cfg.Peers.Add(x.r.RemoteAddr, x.s.cfg.Now()); wait > 0 {
-		return &method.Fault{Condition: method.RateLimited, Message: "too many requests of this address failed to authenticate", Details: method.Wait(wait)}
-	}
-	return &method.Fault{Condition: method.Unauthorized, Message: "the bearer token is not accepted", Details: reasonOf(reason)}
+	return f
 }
 
 // call runs a method: gate G3 as far as it concerns the body as a whole, and then what the
@@ -281,6 +273,6 @@ func (x *exchange) account() {
 	}
 	if l := x.s.cfg.Logger; l.Enabled(context.Background(), level) {
 		l.LogAttrs(context.Background(), level, "request", slog.String("request_id", string(x.id)), slog.String("operation", x.route.operation),
-			slog.Int("status", x.status), slog.Duration("duration", took))
+			slog.Int("status", x.status), slog.Float64("duration_secs", took.Seconds()))
 	}
 }

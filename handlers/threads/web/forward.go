@@ -5,7 +5,7 @@ import "strings"
 // forward lets Config.Forward answer.
 func (x *exchange) forward() {
 	text := ""
-	if x.path == mcpPath || strings.HasPrefix(x.path, tokenPrefix) {
+	if x.path == mcpPath || x.path == mcpPath+"/" || strings.HasPrefix(x.path, tokenPrefix) {
 		text, _ = bearer(x.r.Header["Authorization"])
 	}
 	ended := false

@@ -9,11 +9,6 @@ import (
 	"trunkline/handlers/threads/method"
 )
 
-// Bounds of header values (threads §2.1, §3.1).
-const (
-	maxTokenBytes = 8192
-)
-
 // Header names in the canonical form of net/http.
 const (
 	headRequestID = "X-Request-Id"
@@ -45,7 +40,7 @@ func bearer(fields []string) (token string, ok bool) {
 	}
 	scheme, token, _ := strings.Cut(fields[0], " ")
 	token = strings.TrimLeft(token, " ")
-	if !strings.EqualFold(scheme, "bearer") || token == "" || len(token) > maxTokenBytes {
+	if !strings.EqualFold(scheme, "bearer") || token == "" {
 		return "", false
 	}
 	return token, !strings.ContainsAny(token, " \t,")

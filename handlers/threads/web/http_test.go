@@ -30,7 +30,7 @@ func TestAnswersByteForByte(t *testing.T) {
 	f(post("/v1/ack_read", "", "{}"), "HTTP/1.1 200 OK\n"+head+"X-Request-Id: req_1\nContent-Length: 11\n\n{\"ok\":true}")
 	f(post("/v1/mcp/ack_read", "x-request-id: mine\n", "{}"), "HTTP/1.1 200 OK\n"+head+"X-Request-Id: mine\nContent-Length: 11\n\n{\"ok\":true}")
 	f("POST /v1/ack_read HTTP/1.1\nHost: x\n\n", "HTTP/1.1 401 Unauthorized\n"+head+
-		"Www-Authenticate: Bearer error=\"invalid_token\", resource_metadata=\"https://x/m\"\nX-Request-Id: req_1\nContent-Length: "+strconv.Itoa(len(unauthorized))+"\n\n"+unauthorized)
+		"Www-Authenticate: Bearer resource_metadata=\"https://x/m\"\nX-Request-Id: req_1\nContent-Length: "+strconv.Itoa(len(unauthorized))+"\n\n"+unauthorized)
 	f("GET /health HTTP/1.1\nHost: x\n\n", "HTTP/1.1 200 OK\n"+head+"X-Request-Id: req_1\nContent-Length: 67\n\n"+`{"ok":true,"service":"bridge-api","now":"2026-02-17T12:05:00.000Z"}`)
 	f("HEAD /health HTTP/1.1\nHost: x\n\n", "HTTP/1.1 200 OK\nCache-Control: no-store\nContent-Length: 67\nContent-Type: application/json; charset=utf-8\nX-Request-Id: req_1\n\n")
 	const notFound = `{"error":{"code":"NOT_FOUND","message":"there is no method or path \"/nope\"","request_id":"req_1","retryable":false,"spec_code":"NOT_FOUND","legacy_code":"NOT_FOUND"},"request_id":"req_1","occurred_at":"2026-02-17T12:05:00.000Z"}`
@@ -154,11 +154,22 @@ func TestRefusalsThatKeepTheConnection(t *testing.T) {
 	const good, json = "Authorization: Bearer good\n", "Content-Type: application/json\n"
 	for _, bad := range []string{"", "Authorization: Basic x\n", "Authorization: Bearer\n", "Authorization: Bearer a b\n", "Authorization: Bearer good, Bearer good\n",
 		good + good, "Authorization: Bearer \tgood\n", "Authorization: good\n", "Authorization: Bearer " + strings.Repeat("a", 8193) + "\n", "Authorization: Bearer strange\n"} {
-		f("POST /v1/get_thread", bad+json, 401, "UNAUTHORIZED")
+		want := "Bearer"
+		if strings.Contains(bad, "Bearer") {
+			want += ` error="invalid_token"`
+		}
+		if r := f("POST /v1/get_thread", bad+json, 401, "UNAUTHORIZED"); r.Header.Get("WWW-Authenticate") != want {
+			t.Errorf("%.40s: %v, want %s", bad, r.Header, want)
+		}
 	}
 	f("POST /v1/", json, 401, "UNAUTHORIZED")
 	f("GET /v1/nope", json, 401, "UNAUTHORIZED")
-	f("POST /v1/get_thread", "Authorization: Bearer nokeys\n", 401, "UNAUTHORIZED")
+	if r := f("POST /v1/get_thread", "Authorization: Bearer nokeys\n", 503, "INTERNAL"); r.Header.Get("Retry-After") != "1" || r.Header["Www-Authenticate"] != nil {
+		t.Errorf("no keys: %v", r.Header)
+	}
+	if r := f("POST /v1/get_thread", "Authorization: Bearer newkey\n", 401, "UNAUTHORIZED"); r.Header.Get("Retry-After") != "20" {
+		t.Errorf("a key that may come: %v", r.Header)
+	}
 	f("POST /v1/get_thread", "Authorization: Bearer elsewhere\n", 403, "OUT_OF_SCOPE_WORKSPACE")
 	f("POST /v1/mcp/get_thread", "Authorization: Bearer elsewhere\n", 403, "WORKSPACE_MISMATCH")
 	for _, path := range []string{"/v1/mcp/nope", "/v1/mcp/constructor", "/v1/mcp/__proto__", "/v1/mcp/get_thread/", "/v1/get_thread/", "/v1/mcp/", "/v1/mcp", "/v1/",

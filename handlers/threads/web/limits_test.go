@@ -249,7 +249,7 @@ func TestFailedAuthenticationsAreLimited(t *testing.T) {
 	p.write(post("/v1/get_thread", "", "{}"))
 	p.want("a good token of a limited peer", 200)
 	p.write(strings.Replace(bad, "bad", "nokeys", 1))
-	p.wantError("no fault of the peer", 401, "UNAUTHORIZED")
+	p.wantError("no fault of the peer", 503, "INTERNAL")
 	s.pass(1500 * time.Millisecond)
 	p.write(bad)
 	p.wantError("in the next window", 401, "UNAUTHORIZED")

@@ -103,7 +103,9 @@ func verify(text string) (*token.Claims, error) {
 	case "elsewhere":
 		return nil, token.ErrOutOfScope
 	case "nokeys":
-		return nil, &token.Refusal{Reason: "unknown_key", Retryable: true}
+		return nil, &token.Refusal{Reason: "unknown_key", Unavailable: true, Retry: time.Second}
+	case "newkey":
+		return nil, &token.Refusal{Reason: "unknown_key", Retry: 20 * time.Second}
 	case "strange":
 		return nil, errors.New("strange")
 	}

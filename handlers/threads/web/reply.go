@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"trunkline/codec/jsonx"
 	"trunkline/handlers/internal/conns"
 	"trunkline/handlers/threads/method"
 )
@@ -30,7 +29,10 @@ func (x *exchange) refuse(f *method.Fault) {
 	}
 	switch status {
 	case http.StatusUnauthorized:
-		h["Www-Authenticate"] = s.challenge
+		h["Www-Authenticate"] = s.challenge.For(x.r.Header["Authorization"])
+		if codes.Retryable {
+			h["Retry-After"] = method.RetryAfter(f)
+		}
 		s.cfg.Dispatcher.Refused(&x.caller, x.route.operation, f)
 	case http.StatusForbidden:
 		s.cfg.Dispatcher.Refused(&x.caller, x.route.operation, f)
@@ -109,9 +111,4 @@ func (x *exchange) linger() {
 // allow gives the peer time to send the rest of its body. Transports without deadlines do without.
 func (x *exchange) allow(d time.Duration) {
 	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(d))
-}
-
-// reasonOf are the details of a token that is not accepted.
-func reasonOf(reason string) []byte {
-	return append(jsonx.AppendString([]byte(`{"reason":`), reason), '}')
 }

@@ -82,7 +82,9 @@ func (s *Server) addRoutes() {
 	extend("/v1/audit", s.cfg.Audit)
 	extend("/v1/trigger_jobs", s.cfg.Jobs)
 	if s.cfg.MCP != nil {
-		add(mcpPath, route{mount: s.cfg.MCP, serve: (*exchange).mounted, operation: mcpOperation})
+		for _, path := range []string{mcpPath, mcpPath + "/"} {
+			add(path, route{mount: s.cfg.MCP, serve: (*exchange).mounted, operation: mcpOperation})
+		}
 	}
 	if s.cfg.Metadata != nil {
 		for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"} {
@@ -127,22 +129,31 @@ func (x *exchange) lost() {
 const maxShown = 48
 
 // health answers that the process runs.
-func (x *exchange) health() { x.state(http.StatusOK, "true") }
+func (x *exchange) health() { x.state(http.StatusOK, "true", "") }
 
-// ready answers whether the store can write.
+// ready answers whether methods can be served: the store can write, and tokens can be verified.
 func (x *exchange) ready() {
-	if s := x.s; s.draining.Load() || s.cfg.Ready != nil && !s.cfg.Ready() {
+	reason := ""
+	if s := x.s; s.draining.Load() {
+		reason = "draining"
+	} else if s.cfg.Unready != nil {
+		reason = s.cfg.Unready()
+	}
+	if reason != "" {
 		x.w.Header()["Retry-After"] = method.RetryAfter(&method.Fault{})
-		x.state(http.StatusServiceUnavailable, "false")
+		x.state(http.StatusServiceUnavailable, "false", reason)
 		return
 	}
-	x.state(http.StatusOK, "true")
+	x.state(http.StatusOK, "true", "")
 }
 
-func (x *exchange) state(status int, ok string) {
+func (x *exchange) state(status int, ok, reason string) {
 	x.out = append(append(append(x.out[:0], `{"ok":`...), ok...), `,"service":"bridge-api","now":"`...)
-	x.out = method.AppendTime(x.out, x.s.cfg.Now())
-	x.out = append(x.out, `"}`...)
+	x.out = append(method.AppendTime(x.out, x.s.cfg.Now()), '"')
+	if reason != "" {
+		x.out = jsonx.AppendString(append(x.out, `,"reason":`...), reason)
+	}
+	x.out = append(x.out, '}')
 	x.reply(status, jsonType, x.out)
 }
 

@@ -25,7 +25,7 @@ type Server struct {
 	http   *http.Server
 	routes map[string]*route // by raw path; never written after New
 
-	challenge []string // the value of WWW-Authenticate
+	challenge method.Challenge
 	exchanges sync.Pool
 	metrics   metrics
 	book      *conns.Book
@@ -55,10 +55,7 @@ func New(cfg Config) *Server {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{cfg: cfg, limits: cfg.Limits.withDefaults(), challenge: []string{`Bearer error="invalid_token"`}, book: conns.NewBook("threads", cmp.Or(cfg.Name, "threads-http"))}
-	if cfg.ResourceMetadata != "" {
-		s.challenge[0] += `, resource_metadata="` + cfg.ResourceMetadata + `"`
-	}
+	s := &Server{cfg: cfg, limits: cfg.Limits.withDefaults(), challenge: method.NewChallenge(cfg.ResourceMetadata), book: conns.NewBook("threads", cmp.Or(cfg.Name, "threads-http"))}
 	s.connections = s.limits.Connections
 	s.exchanges.New = func() any { return new(exchange) }
 	s.addRoutes()

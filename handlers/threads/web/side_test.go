@@ -16,7 +16,12 @@ import (
 
 func TestHealthAndReadiness(t *testing.T) {
 	var ready atomic.Bool
-	s := start(t, Config{Ready: ready.Load})
+	s := start(t, Config{Unready: func() string {
+		if ready.Load() {
+			return ""
+		}
+		return "key_set"
+	}})
 	p := s.dial(t)
 	f := func(path string, status int, body string) reply {
 		t.Helper()
@@ -27,13 +32,13 @@ func TestHealthAndReadiness(t *testing.T) {
 		}
 		return r
 	}
-	const rest = `,"service":"bridge-api","now":"2026-02-17T12:05:00.000Z"}`
-	f("/health", 200, `{"ok":true`+rest)
-	if r := f("/ready", 503, `{"ok":false`+rest); r.Header.Get("Retry-After") != "1" {
+	const rest = `,"service":"bridge-api","now":"2026-02-17T12:05:00.000Z"`
+	f("/health", 200, `{"ok":true`+rest+"}")
+	if r := f("/ready", 503, `{"ok":false`+rest+`,"reason":"key_set"}`); r.Header.Get("Retry-After") != "1" {
 		t.Errorf("%v", r.Header)
 	}
 	ready.Store(true)
-	f("/ready?x", 200, `{"ok":true`+rest)
+	f("/ready?x", 200, `{"ok":true`+rest+"}")
 }
 
 func TestMetrics(t *testing.T) {
@@ -172,7 +177,8 @@ func TestMountedHandlers(t *testing.T) {
 	f("OPTIONS /.well-known/oauth-protected-resource/mcp", "metadata OPTIONS")
 	ask("POST /mcp", "nothing").want("nothing", 200)
 	ask("POST /mcp", "deadline").want("deadline", 200)
-	ask("POST /mcp/", "").wantError("not exact", 404, "NOT_FOUND")
+	f("POST /mcp/", "mcp POST")
+	ask("POST /mcp/x", "").wantError("not exact", 404, "NOT_FOUND")
 	ask("POST /mcp", "panic").wantError("panic", 500, "INTERNAL")
 	if r := ask("POST /mcp", "401").want("401", 401); r.body != "no" || r.Header.Get("X-Request-Id") != "req_1" {
 		t.Error(r.body, r.Header)
@@ -198,10 +204,14 @@ func TestLogLines(t *testing.T) {
 		p.want("refusal", 401)
 		p.wantOpen("the lines are written") // after the answer
 	}
-	if text := all.text(); !strings.Contains(text, `"level":"DEBUG","msg":"request","request_id":"mine","operation":"mcp.get_thread","status":200,"duration":`) || strings.Contains(text, "secret") {
+	if text := all.text(); !strings.Contains(text,
+		`"level":"DEBUG","msg":"request","request_id":"mine","operation":"mcp.get_thread","status":200,"duration_secs":0.`) ||
+		strings.Contains(text, "secret") {
 		t.Error(text)
 	}
-	if text := some.text(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `"level":"INFO","msg":"request","request_id":"req_1","operation":"mcp.get_thread","status":401,"duration":`) {
+	if text := some.text(); strings.Count(text, "\n") != 1 ||
+		!strings.Contains(text,
+			`"level":"INFO","msg":"request","request_id":"req_1","operation":"mcp.get_thread","status":401,"duration_secs":0.`) {
 		t.Error(text)
 	}
 }

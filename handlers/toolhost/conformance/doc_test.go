@@ -1,6 +1,6 @@
-// Package conformance is the tool server's contract (toolhost) as tests: the program is built once
-// and talked to from outside, over its standard streams, a unix socket and a loopback TCP socket,
-// and in its single-shot modes.
+// Package conformance is the tool server's contract (toolhost) as tests: the program is talked to
+// from outside, over its standard streams, a unix socket and a loopback TCP socket, and in its
+// single-shot modes.
 //
 // A file of testdata is a transcript: what is set up, what is sent and what the contract demands as
 // the answer. The directives are listed at type script in script_test.go. Expected answers are
@@ -8,7 +8,7 @@
 // program's packages. What a line of text cannot express - limits, races, processes - is in Go
 // beside them.
 //
-// CONFORMANCE_PROGRAM names a program built before, also one written in another language;
+// TEST_BINARY names a program built before, also one written in another language;
 // CONFORMANCE_TESTDATA names other transcripts. With -short, what waits for real time or opens
 // thousands of connections is left out.
 package conformance

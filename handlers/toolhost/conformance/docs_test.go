@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // What docs/toolhost.md shows is run here with the real program, so that the page and the server
@@ -62,7 +64,7 @@ func newPage(t *testing.T) *page {
 	}
 	bin := t.TempDir()
 	for _, name := range []string{"trunkline", "machina_cli", "machina_toolhost"} {
-		if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
+		if err := os.Symlink(kit.Program(t, scratch), filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,7 +152,7 @@ func (p *page) converse(lines []string) {
 	}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = kit.Start(cmd)
 	}
 	if err != nil {
 		p.t.Fatal(err)
@@ -246,7 +248,7 @@ func (p *page) background(command string, output []string) {
 	cmd := p.command("exec " + command)
 	says, err := cmd.StderrPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = kit.Start(cmd)
 	}
 	if err != nil {
 		p.t.Fatal(err)

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
+	"trunkline/fuzz/rounds"
 )
 
 // withWorkers starts a server that has the tools of ext.json.
@@ -194,12 +197,13 @@ func TestSingleShotUnderTheRunnersLimits(t *testing.T) {
 	if _, err := exec.LookPath("prlimit"); err != nil {
 		t.Skip(err)
 	}
-	n := 60
-	if testing.Short() {
-		n = 10
+	n := 10
+	if rounds.Long() {
+		n = 60
 	}
 	for i := range n {
-		cmd := exec.Command("prlimit", "--as=1073741824", "--nofile=64", "--nproc=32", program, "tool_exec", "AID.NOOP.v1")
+		cmd := exec.Command("prlimit", "--as=1073741824", "--nofile=64", "--nproc=32",
+			kit.Program(t, scratch), "tool_exec", "AID.NOOP.v1")
 		cmd.Dir, cmd.Env, cmd.Stdin = newDir(t), environ(nil), strings.NewReader("{}\n")
 		out, err := cmd.CombinedOutput()
 		if want := `{"ok":true,"status":"OK","output_json":"{}","error":"","ds_state":{"slots":{}}}` + "\n"; err != nil || string(out) != want {

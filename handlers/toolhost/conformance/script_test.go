@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/rounds"
 )
 
 // script holds one transcript over one transport. Its directives, one per line:
@@ -32,6 +34,7 @@ import (
 //	patience 40s            how long a reply may take from here on
 //	exec ARGS               a single-shot call; "exec-as NAME ARGS" under another name
 //	stdin text / stdin-raw "quoted"
+//	sample N                but for the long form, only one single-shot call of N is made
 //	out text / code N       run, compare stdout and exit code; stderr empty but for code 2
 //	cat NAME / | text       the lines of a file, each matched by a | line
 //	await NAME              a file that a tool makes is there
@@ -55,11 +58,15 @@ type script struct {
 	termed   bool // the server was asked to end
 	patience time.Duration
 	shot     shot
+	sample   int                       // one of so many single-shot calls is made
+	shots    int                       // that there were
 	split    func(s *stream, b []byte) // how bytes are written
 }
 
 func newScript(t testing.TB, over, path string) *script {
-	s := &script{t: t, over: over, name: filepath.Base(path), kept: map[string]string{}, patience: 10 * time.Second}
+	s := &script{
+		t: t, over: over, name: filepath.Base(path), kept: map[string]string{}, patience: 10 * time.Second, sample: 1,
+	}
 	s.root = newDir(t)
 	s.split = (*stream).send
 	return s
@@ -100,6 +107,10 @@ func (s *script) do(word, rest string) {
 	s.t.Helper()
 	switch word {
 	case "on":
+	case "sample":
+		n, err := strconv.Atoi(rest)
+		s.must(err)
+		s.sample = rounds.Step(n, n)
 	case "env":
 		s.setEnv(rest)
 	case "let":

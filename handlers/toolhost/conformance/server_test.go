@@ -76,7 +76,7 @@ func serveAs(t testing.TB, as origin, over, root string, env []string, args ...s
 
 func (srv *server) launch(t testing.TB, root string, env, args []string) {
 	t.Helper()
-	argv := slices.Concat(srv.as.through, []string{program}, args)
+	argv := slices.Concat(srv.as.through, []string{kit.Program(t, scratch)}, args)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stderr, cmd.SysProcAttr = root, environ(slices.Concat(srv.as.env, env)), srv.talk, srv.as.attr
 	in, err := cmd.StdinPipe()
@@ -95,7 +95,7 @@ func (srv *server) launch(t testing.TB, root string, env, args []string) {
 	}
 	defer inherited.Close()
 	cmd.ExtraFiles = []*os.File{inherited}
-	if err := cmd.Start(); err != nil {
+	if err := kit.Start(cmd); err != nil {
 		if r.Close(); srv.as.attr != nil {
 			t.Skipf("needs the right to start a process as %+v: %v", srv.as.attr, err)
 		}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // shot is a single-shot call being put together.
@@ -24,13 +26,13 @@ func (s *script) single(word, rest string) {
 	s.t.Helper()
 	switch word {
 	case "exec":
-		s.shot = shot{path: program, args: strings.Fields(rest)}
+		s.shot = shot{path: kit.Program(s.t, scratch), args: strings.Fields(rest)}
 	case "exec-as":
 		f := strings.Fields(rest)
 		link := s.path(f[0])
 		s.must(os.MkdirAll(filepath.Dir(link), 0o755))
 		os.Remove(link)
-		s.must(os.Symlink(program, link))
+		s.must(os.Symlink(kit.Program(s.t, scratch), link))
 		s.shot = shot{path: link, args: f[1:]}
 	case "stdin":
 		s.shot.in += unfold(rest) + "\n"
@@ -41,7 +43,9 @@ func (s *script) single(word, rest string) {
 	case "code":
 		want, err := strconv.Atoi(rest)
 		s.must(err)
-		s.fire(want)
+		if s.shots++; (s.shots-1)%s.sample == 0 {
+			s.fire(want)
+		}
 	}
 }
 

@@ -80,10 +80,9 @@ func TestMemoryQueryScores(t *testing.T) {
 	}
 	f(got[0], 1.266162, 1, 0.183858, 2.835816, 0, 1699996400000, "alpha beta gamma")
 	f(got[1], 1.050183, 1, 0.166784, 1.710431, 0.334473, 1699999940000, "alpha alpha delta x")
-	f(got[2], 0.1, 0, 0, 0, 0.479250, 1700000000000, "nothing here")
+	f(got[2], 0.049637, 0, -0.143893, 0, 0.479250, 1700000000000, "nothing here")
 
-	// Each occurrence counts, divided by the distinct tokens of the query; a dissimilar text is not
-	// worse than an unrelated one.
+	// Each occurrence counts, divided by the distinct tokens of the query.
 	m.write("base/work/memory/bees.jsonl", `{"ts_ms":1700000000000,"text":"bees bees bees"}`+"\n")
 	for query, want := range map[string]float64{"bees": 3, "bees Bees": 3, "bees ants": 1.5, "ants": 0} {
 		near(query, m.ask(`"stream":"bees","query":"` + query + `"`)[0].Overlap, want)
@@ -93,6 +92,26 @@ func TestMemoryQueryScores(t *testing.T) {
 	want := fmt.Sprintf(`{"ok":true,"stream":"s","count":1,"matches":[{"file":%q,"ts_ms":`, m.path("base/work/memory/s.jsonl"))
 	if !strings.HasPrefix(string(plain.Output), want) || strings.Contains(string(plain.Output), `"raw"`) {
 		t.Errorf("got %s", plain.Output)
+	}
+}
+
+// TestMemoryQueryKeepsNegativeSimilarity: a text that points away from the query ranks below one
+// that has nothing to do with it, as in the reference.
+func TestMemoryQueryKeepsNegativeSimilarity(t *testing.T) {
+	m := newMemory(t, "MACHINA_MEMORY_W_RECENCY", "0")
+	const dim = 16
+	query := divideByNorm(hashComponents("alpha"), dim)
+	away := ""
+	for i := 0; away == ""; i++ {
+		word := fmt.Sprint("word", i)
+		if c := divideByNorm(hashComponents(word), dim); dotHashed(&query, &c, dim) < -0.3 {
+			away = word
+		}
+	}
+	m.write("base/work/memory/s.jsonl", `{"ts_ms":2,"text":"`+away+`"}`+"\n"+`{"ts_ms":1,"text":"?"}`+"\n")
+	got := m.ask(`"stream":"s","query":"alpha","mode":"embed","embed_dim":16`)
+	if len(got) != 2 || got[0].Text != "?" || got[1].Emb > -0.3 || math.Abs(got[1].Score-0.35*got[1].Emb) > 1e-12 {
+		t.Errorf("got %+v", got)
 	}
 }
 

@@ -23,7 +23,7 @@ type document struct {
 	tokens     int
 	components [hashPeriod]float32 // of the normalized embedding
 	overlap    float64             // occurrences of the query's terms for each term of the query
-	emb        float64             // similarity to the query, not below 0
+	emb        float64             // similarity to the query; below 0 for opposite directions
 	bm25       float64
 	score      float64
 	maxSim     float64 // to the matches before it, when it was taken by mmr; not below 0
@@ -61,7 +61,7 @@ func (s *scorer) run(ctx context.Context, docs []*document) error {
 		d.overlap = float64(t.hits) / float64(max(len(t.tf), 1))
 		d.bm25 = t.bm25(d.tokens, average, len(docs))
 		d.components = divideByNorm(hashComponents(d.text), s.dim)
-		d.emb = max(dotHashed(&components, &d.components, s.dim), 0)
+		d.emb = dotHashed(&components, &d.components, s.dim)
 		d.score = s.score(d)
 	}
 	return nil

@@ -170,7 +170,7 @@ func (t *Process) parseReply(line []byte, c *tool.Call) (r tool.Result, bad stri
 	if !t.cfg.Plain {
 		return parseReply(line, c, t.cfg.Stateless)
 	}
-	if !jsonx.Check(line, maxDepth).OK() || jsonx.ValueOf(line).Kind != jsonx.ObjectStart {
+	if line = jsonx.TrimBOM(line); !jsonx.Check(line, maxDepth).OK() || jsonx.ValueOf(line).Kind != jsonx.ObjectStart {
 		return tool.Result{}, notObject(line)
 	}
 	return tool.Result{Output: bytes.Clone(line)}, ""

@@ -45,6 +45,7 @@ func appendRequest(dst []byte, c *tool.Call, stateless bool) []byte {
 // (parse_error), or ""; c has not changed otherwise. It keeps nothing of line.
 func parseReply(line []byte, c *tool.Call, stateless bool) (r tool.Result, bad string) {
 	var m [replyMembers]jsonx.Member
+	line = jsonx.TrimBOM(line)
 	if s, which := replyNames.Scan(line, maxDepth, m[:]); s == jsonx.ScanDuplicate {
 		return tool.Result{}, "duplicate key: " + replyNames.Name(which)
 	} else if s != jsonx.ScanOK {

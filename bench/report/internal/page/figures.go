@@ -36,12 +36,14 @@ func (b *builder) peers() string {
 	})
 	slices.SortStableFunc(full, func(a, b goal.Summary) int { return cmp.Compare(b.Median.CPU, a.Median.CPU) })
 	all := samples(r)
-	t := newTable("server", "method", ">requests/s", ">CPU µs/request", ">CPU / "+bare, ">p50 µs", ">p99 µs", ">p99.9 µs", ">RSS MiB")
+	t := goal.Grid{Head: []string{"server", "method", "requests/s", "CPU µs/request", "CPU / " + bare, "p50 µs", "p99 µs",
+		"p99.9 µs", "RSS MiB"}}
 	for _, c := range full {
 		m := c.Median
-		t.row(c.Server, c.Method, figure(m.PerSec), figure(m.CPU/1e3), figure(overBare(all, c.Cell)), figure(m.P50), figure(m.P99), figure(m.P999), figure(goal.MiB(m.RSS)))
+		t.Add(c.Server, c.Method, m.PerSec, m.CPU/1e3, overBare(all, c.Cell), m.P50, m.P99, m.P999, goal.MiB(m.RSS))
 	}
-	parts := []string{fmt.Sprintf("%d connections, %d requests in flight on each:", fullConns, fullDepth), t.String()}
+	parts := []string{fmt.Sprintf("%d connections, %d requests in flight on each:", fullConns, fullDepth),
+		t.Markdown(text)}
 	cpu, latency := chart.Bars{}, []chart.Bars{{Name: "p50", Style: chart.Blue}, {Name: "p99", Style: chart.Violet}, {Name: "p99.9", Style: chart.Amber}}
 	var servers []string
 	for _, name := range order(r) {
@@ -121,22 +123,7 @@ func (b *builder) first(name string) string {
 		return notMeasured(name)
 	}
 	g := r.Tables[0]
-	heads := slices.Clone(g.Head)
-	for i := 1; i < len(heads); i++ {
-		heads[i] = ">" + heads[i]
-	}
-	t := newTable(heads...)
-	for _, row := range g.Rows {
-		line := make([]string, len(row))
-		for i, cell := range row {
-			line[i] = fmt.Sprint(cell)
-			if v, ok := cell.(float64); ok || cell == nil {
-				line[i] = figure(v)
-			}
-		}
-		t.row(line...)
-	}
-	return sentence(g.Title) + ".\n\n" + t.String()
+	return sentence(g.Title) + ".\n\n" + g.Markdown(text)
 }
 
 // sentence begins with a capital letter.
@@ -254,4 +241,12 @@ func figure(v float64) string {
 		return "-"
 	}
 	return chart.Figure(v)
+}
+
+// text writes a cell of a table.
+func text(cell any) string {
+	if v, ok := cell.(float64); ok || cell == nil {
+		return figure(v)
+	}
+	return fmt.Sprint(cell)
 }

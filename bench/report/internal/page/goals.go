@@ -47,7 +47,7 @@ func key(r *goal.Report, g *goal.Goal) string { return cmp.Or(g.ID, r.Part) }
 // goals is the table of all goals: those with a name in the order of their names, then those of the
 // parts, where all with the same verdict share a row unless a few are missed.
 func (b *builder) goals() string {
-	var named, others [][]string
+	var named, others [][]any
 	for _, r := range b.all() {
 		shared := map[string][]*goal.Goal{}
 		for i := range r.Goals {
@@ -73,23 +73,20 @@ func (b *builder) goals() string {
 				}
 				list = append(list, text)
 			}
-			others = append(others, []string{r.Part, strings.Join(list, "<br>"), "", "", v})
+			others = append(others, []any{r.Part, strings.Join(list, "<br>"), "", "", v})
 		}
 	}
 	if len(named)+len(others) == 0 {
 		return "No goal was measured."
 	}
-	slices.SortStableFunc(named, func(a, b []string) int { return byName(a[0], b[0]) })
-	t := newTable("goal", "what", "asked (moonshot)", "measured", "verdict")
-	for _, row := range append(named, others...) {
-		t.row(row...)
-	}
-	return t.String()
+	slices.SortStableFunc(named, func(a, b []any) int { return byName(a[0].(string), b[0].(string)) })
+	return goal.Grid{Head: []string{"goal", "what", "asked (moonshot)", "measured", "verdict"},
+		Rows: append(named, others...)}.Markdown(text)
 }
 
 // cells is the row of a goal.
-func cells(r *goal.Report, g *goal.Goal) []string {
-	return []string{key(r, g), g.What, asked(g), measured(g), verdict(g.Verdict)}
+func cells(r *goal.Report, g *goal.Goal) []any {
+	return []any{key(r, g), g.What, asked(g), measured(g), verdict(g.Verdict)}
 }
 
 // asked is the bound of a goal and its moonshot.

@@ -70,24 +70,25 @@ func (b *builder) problems() string {
 
 // runs is the machine, and the table of what was measured when, on which revision and how often.
 func (b *builder) runs() string {
-	t := newTable("part", "date", "revision", "rounds", "load average", "outcome")
+	t := goal.Grid{Head: []string{"part", "date", "revision", "rounds", "load average", "outcome"}}
 	for _, name := range b.names() {
 		command, r := "`go run ./bench "+name+"`", b.Set[name]
 		if r == nil {
-			t.row(command, "not measured", "", "", "", "")
+			t.Add(command, "not measured", "", "", "", "")
 			continue
 		}
-		t.row(command, r.Machine.Date, "`"+r.Machine.Revision+"`", fmt.Sprintf("%d of %.2g s", r.Settings.Rounds, r.Settings.Window), r.Machine.Load, outcome(r))
+		t.Add(command, r.Machine.Date, "`"+r.Machine.Revision+"`",
+			fmt.Sprintf("%d of %.2g s", r.Settings.Rounds, r.Settings.Window), r.Machine.Load, outcome(r))
 	}
 	all := b.all()
 	if len(all) == 0 {
-		return t.String()
+		return t.Markdown(text)
 	}
 	about := "Machine: " + machine(all[0].Machine)
 	if i := slices.IndexFunc(all, func(r *goal.Report) bool { return r.Machine.Disk != "" }); i >= 0 {
 		about += "; stores on " + all[i].Machine.Disk
 	}
-	return about + ".\n\n" + t.String() + b.remarks()
+	return about + ".\n\n" + t.Markdown(text) + b.remarks()
 }
 
 // remarks are the notes of the parts that fit on a line.
@@ -123,34 +124,6 @@ func tidy(text string) string {
 	}
 	return out.String()
 }
-
-// table is a Markdown table under construction.
-type table struct{ out strings.Builder }
-
-// newTable begins a table. A head that begins with ">" stands to the right, as figures do.
-func newTable(heads ...string) *table {
-	t, rules := new(table), ""
-	for i, h := range heads {
-		name, right := strings.CutPrefix(h, ">")
-		heads[i] = name
-		rules += "|---"
-		if right {
-			rules += ":"
-		}
-	}
-	t.row(heads...)
-	t.out.WriteString(rules + "|\n")
-	return t
-}
-
-func (t *table) row(cells ...string) {
-	for _, c := range cells {
-		t.out.WriteString("| " + strings.ReplaceAll(c, "|", `\|`) + " ")
-	}
-	t.out.WriteString("|\n")
-}
-
-func (t *table) String() string { return t.out.String() }
 
 // notMeasured stands in place of the figures of a part.
 func notMeasured(name string) string {

@@ -56,6 +56,9 @@ type Options struct {
 	// Banner gets the lines for people: what survives, where the settings come from, every address
 	// that is listened on.
 	Banner io.Writer
+	// LinesDropped returns how many lines of Logger and Banner could not be written. nil: it is
+	// unknown.
+	LinesDropped func() uint64
 	// RecoverTo, if not 0, gives up for good every record of the store after this index, every
 	// snapshot that holds one, and every damaged snapshot: the answer of an operator to a damaged
 	// store, for one start.
@@ -141,6 +144,10 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	defer close(s.stopped)
 	s.banner(o)
 	warnFiles(s.log, cfg)
+	if mode, open := cfg.Store.Open(); open {
+		s.log.Warn("other users can look into the directory of the store", "dir", cfg.Store.Dir, "mode", mode, "fix",
+			"chmod 700 "+cfg.Store.Dir)
+	}
 	s.announce()
 	if s.admin != nil { // before the store is read, so that it can be asked how far that is
 		go func() { s.report(s.admin.Serve()) }()
@@ -254,7 +261,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 			s.abort()
 		}
 	}()
-	if s.threads, err = openThreadServer(cfg, func() bool { return len(s.ready.Reasons()) == 0 }, o); err != nil {
+	if s.threads, err = openThreadServer(cfg, s.ready, o); err != nil {
 		return nil, err
 	}
 	if err = s.openReplicas(); err != nil {
@@ -287,7 +294,9 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		return s, o.Sockets.check()
 	}
 	oc := ops.Config{
-		Addr: cfg.Admin.ListenAddr, Listener: o.Sockets.take("admin.listen_addr", cfg.Admin.ListenAddr), InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
+		Addr: cfg.Admin.ListenAddr, Listener: o.Sockets.take("admin.listen_addr", cfg.Admin.ListenAddr),
+		InsecureBind: cfg.Admin.InsecureBind || cfg.Admin.HasTokens(), PublicMetrics: cfg.Admin.PublicMetrics,
+		AllowedHosts: cfg.Admin.AllowedHosts, Pprof: cfg.Admin.Pprof,
 		Live: s.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
 		Recovery: func() *ops.Recovery { return s.first().kernel.store.recovery() }, Store: s.viewStore, Standing: s.standing,
 		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor, Reload: s.lastReload, Cluster: s.viewCluster(),
@@ -296,7 +305,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if s.console, err = s.openConsole(&oc, o.Build.Version); err != nil {
 		return nil, err
 	}
-	oc.Console = s.console
+	oc.Console, oc.Guard = s.console, s.console.Guard
 	if s.admin, err = ops.Listen(oc); err != nil {
 		return nil, err
 	}
@@ -326,7 +335,10 @@ func (s *server) banner(o Options) {
 		fmt.Fprintln(o.Banner, "admin off")
 		return
 	}
-	fmt.Fprintf(o.Banner, "admin listening on %s\n", s.admin.Addr())
+	fmt.Fprintf(o.Banner, "admin listening on %s (%s)\n", s.admin.Addr(), cfg.Admin.Readers())
+	if !cfg.Admin.HasTokens() && !cfg.Admin.Loopback() {
+		s.log.Warn("admin.insecure_bind is on: anybody who reaches this address may read it", "addr", s.admin.Addr())
+	}
 }
 
 // bannerOfThreads shows where agent threads listen, or why they do not.

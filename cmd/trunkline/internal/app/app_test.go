@@ -76,6 +76,7 @@ type instance struct {
 	log    banner
 	stop   context.CancelFunc
 	ended  chan error
+	token  string // for get; empty: none
 }
 
 func start(t *testing.T, set ...string) *instance {
@@ -136,6 +137,9 @@ func (i *instance) get(path string) (status int, body string) {
 	req, err := http.NewRequest(http.MethodGet, "http://"+i.addr("admin")+path, nil)
 	if err != nil {
 		i.t.Fatal(err)
+	}
+	if i.token != "" {
+		req.Header.Set("Authorization", "Bearer "+i.token)
 	}
 	resp, err := tr.RoundTrip(req)
 	if err != nil {

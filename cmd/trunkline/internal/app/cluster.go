@@ -30,6 +30,7 @@ type cluster struct {
 	member *node.Node
 	peers  *peer.Server
 	dial   peer.Config
+	dialer *peer.Dialer
 	addr   string // for other nodes
 	roll   roll
 	// watches are those of the copies of the partitions, nil before one is followed.
@@ -77,6 +78,7 @@ func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *
 		_ = c.member.Close(ctx)
 		return nil, fmt.Errorf("cannot open cluster.peer_addr: %w", err)
 	}
+	c.dialer = peer.NewDialer(&c.dial)
 	c.addr = cmp.Or(l.AdvertiseAddr, ln.Addr().String())
 	c.serving.Go(func() {
 		if err := c.peers.Serve(); err != nil {
@@ -94,7 +96,7 @@ func openCluster(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *
 
 // join starts the server of this node, or connects to those of the operator.
 func (c *cluster) join(ctx context.Context, cfg *config.Config) error {
-	c.dial = peer.Config{Cluster: c.cfg.Name, Node: c.id, Logger: c.log}
+	c.dial = peer.Config{Cluster: c.cfg.Name, Node: c.id, Term: c.term, Logger: c.log}
 	secured, err := cfg.ClusterPeers()
 	if err != nil {
 		return err
@@ -172,7 +174,7 @@ func (c *cluster) reach(ctx context.Context, known *owner.View, service string, 
 		}
 		attempt, cancel := context.WithCancel(ctx)
 		replaced := context.AfterFunc(owns, cancel)
-		conn, err := peer.Dial(attempt, b.Addr, &c.dial, service, partition, client)
+		conn, err := c.dialer.Dial(attempt, b.Addr, service, partition, client)
 		replaced()
 		cancel()
 		if err == nil {
@@ -248,6 +250,7 @@ func (c *cluster) shutdown(ctx context.Context) error {
 	}
 	c.leave()
 	c.close()
+	c.dialer.Close()
 	err := errors.Join(c.peers.Close(), c.member.Close(ctx))
 	c.serving.Wait()
 	return err

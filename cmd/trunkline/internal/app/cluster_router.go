@@ -28,7 +28,7 @@ func (s *server) openRouting(o Options) (*routing, error) {
 		return nil, err
 	}
 	r, err := route.New(route.Config{
-		Partitions: len(s.parts), Dial: s.dialer(kernelService), Hold: o.cluster.term + forwardHold, MaxFrameBytes: k.MaxFrameBytes, MaxConnections: k.MaxConnections,
+		Partitions: len(s.parts), Dial: s.dialer(kernelService), Hold: o.cluster.term, MaxFrameBytes: k.MaxFrameBytes, MaxConnections: k.MaxConnections,
 		ReadTimeout: k.ReadTimeout, WriteTimeout: k.WriteTimeout, ShutdownGrace: k.ShutdownGrace, Refuse: s.first().kernel.svc.AppendRefusal, Logger: s.log,
 	})
 	if err != nil {

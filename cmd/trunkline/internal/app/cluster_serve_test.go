@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"trunkline/engine/cluster/peer"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
+	"trunkline/fuzz/kit"
 )
 
 // TestASilentOwnerIsNotWaitedFor any longer than it is one: a client that is about to be forwarded
@@ -36,6 +38,8 @@ func TestASilentOwnerIsNotWaitedFor(t *testing.T) {
 		term: 10 * time.Millisecond, log: slog.New(slog.DiscardHandler),
 		dial: peer.Config{Cluster: "c", Node: "n3", Logger: slog.New(slog.DiscardHandler)},
 	}
+	c.dialer = peer.NewDialer(&c.dial)
+	t.Cleanup(c.dialer.Close)
 	silent, next := listen(), listen()
 	peers, err := peer.NewServer(next, c.dial)
 	if err != nil {
@@ -247,4 +251,33 @@ func TestPipes(t *testing.T) {
 	if _, err := p.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestRoutesAreWrittenDown: a node that was one of three is none of four, also where no other one
+// runs: servers that were counted once are counted for good.
+func TestRoutesAreWrittenDown(t *testing.T) {
+	addr := make(map[string]string)
+	for _, id := range []string{"a", "b", "c", "d"} {
+		addr[id] = kit.Reserve(t)
+	}
+	dir, peer := t.TempDir(), kit.Reserve(t)
+	f := func(want string, ids ...string) {
+		t.Helper()
+		var routes []string
+		for _, id := range ids {
+			routes = append(routes, id+"="+addr[id])
+		}
+		cfg := settings(t, "cluster.mode=embedded", "cluster.name=prod", "cluster.node=a", "store.mode=always", "store.dir="+dir,
+			"cluster.listen_addr="+addr["a"], "cluster.peer_addr="+peer, "cluster.routes="+strings.Join(routes, ","))
+		c, err := openCluster(t.Context(), cfg, slog.New(slog.DiscardHandler))
+		if err == nil {
+			err = c.shutdown(t.Context())
+		}
+		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) {
+			t.Errorf("with %v: %v, want %q", ids, err, want)
+		}
+	}
+	f("", "a", "b", "c")
+	f("it was made with the nodes a,b,c, not a,b,c,d", "a", "b", "c", "d")
+	f("", "c", "b", "a")
 }

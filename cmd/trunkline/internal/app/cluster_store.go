@@ -45,10 +45,7 @@ func (l *lease) dirOf(kind string) string {
 // openStore opens the journal of the partition, with the copies of its snapshots in the directory
 // of the node.
 func (l *lease) openStore(ec embedded.Config) (diskStore, error) {
-	ctx, cancel := context.WithCancel(l.ended)
-	if !l.again {
-		ctx, cancel = context.WithTimeout(l.ended, l.node.cfg.JoinTimeout)
-	}
+	ctx, cancel := l.joining()
 	defer cancel()
 	s, err := l.openShared(ctx, ec)
 	if err == nil && ec.AcceptLoss {
@@ -68,6 +65,25 @@ func (l *lease) openStore(ec embedded.Config) (diskStore, error) {
 		err = errInterrupted
 	}
 	return nil, err
+}
+
+// joining returns a context that ends when the streams have to have answered: with the lease, where
+// there was a replica before.
+func (l *lease) joining() (context.Context, context.CancelFunc) {
+	if l.again {
+		return context.WithCancel(l.ended)
+	}
+	return context.WithDeadline(l.ended, l.began.Add(l.node.cfg.JoinTimeout))
+}
+
+// await calls read, which reads the streams, until they answer it. A server alone has none.
+func (l *lease) await(read func() error) error {
+	if l == nil {
+		return read()
+	}
+	ctx, cancel := l.joining()
+	defer cancel()
+	return attempts(ctx, func(context.Context) error { return read() })
 }
 
 // outlast waits for the term of a lease. Records are given up without following the log: where an

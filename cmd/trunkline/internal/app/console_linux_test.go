@@ -60,6 +60,17 @@ func (b *consoleBrowser) pages() {
 		}
 		b.Looks(path)
 	}
+	for _, path := range []string{"/console/processes", "/console/connections", "/exacta/"} { // a table that goes on behind an edge is marked there
+		b.Open(b.Base + path)
+		b.Resize(400, 900)
+		b.Wait(`getComputedStyle(document.querySelector(".wide")).backgroundAttachment === "local, local, scroll, scroll"`)
+		if path != "/exacta/" && b.Eval(`(e => e.scrollWidth > e.clientWidth)(document.querySelector(".wide"))`) != true {
+			b.t.Errorf("%s: the table does not scroll", path)
+		}
+		b.Wait(`document.documentElement.scrollWidth <= 400`)
+		b.Picture(path + "-edge")
+	}
+	b.Resize(1280, 900)
 	if n := b.Eval(`getComputedStyle(document.querySelector("h1")).fontFamily.includes("system-ui")`); n != true {
 		b.t.Error("the style sheet is not in force")
 	}
@@ -110,6 +121,10 @@ func (b *consoleBrowser) keyboard() {
 	b.Wait(`document.activeElement.id === "pid"`)
 	press("gs") // into the field
 	b.Wait(`document.activeElement.value === "gs" && location.pathname === "/console/processes"`)
+	b.Press("Escape", "Escape", 27) // out of it
+	b.Wait(`document.activeElement === document.body`)
+	press("j")
+	b.Wait(`document.activeElement.textContent === "p1"`)
 	b.Show("/console/help")
 	b.Eval(`document.getElementById("keys-on").click()`)
 	press("gs")

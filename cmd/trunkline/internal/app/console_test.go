@@ -106,6 +106,26 @@ func TestConsoleShowsTheServer(t *testing.T) {
 	if page("topics.json", &topics); topics.Topics[2].Subscribers != 1 {
 		t.Errorf("topics %+v", topics)
 	}
+	subscribers := i.dial(i.addr("kernel ipc"))
+	for range 2 {
+		if _, err := subscribers.Subscribe(t.Context(), client.Subscribe{EventPatterns: []string{"process.*"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if page("topics.json", &topics); len(topics.Patterns) != 1 ||
+		topics.Patterns[0] != (console.Topic{Name: "process.*", Subscribers: 2}) {
+		t.Errorf("patterns %+v", topics.Patterns)
+	}
+	if _, body := i.get("/console/topics"); !strings.Contains(body,
+		`<th scope="row">process.* <span class="soft">(pattern)</span></th><td class="n">2</td>`) {
+		t.Errorf("patterns are not on the page: %s", body)
+	}
+	for _, path := range []string{"/cluster", "/console/cluster", "/console/cluster.json"} {
+		if status, body := i.get(path); status != 404 || !strings.Contains(body,
+			`{"error":"this server is not a node of a cluster: cluster.mode is off"`) {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
 	var store console.Store
 	if page("store.json", &store); store.Mode != "memory" {
 		t.Errorf("store %+v", store)
@@ -224,6 +244,7 @@ func TestConsoleCancels(t *testing.T) {
 	if status, body := cancel(p.id); status != 200 {
 		t.Fatalf("a plan that waits: %d %s", status, body)
 	}
+	i.token = "viewer-0123456789"
 	open := i.exactaProjects()
 	if len(open) != 1 || open[0].State != "Idle" {
 		t.Errorf("after the cancellation %+v", open)

@@ -9,23 +9,21 @@ import (
 	"slices"
 	"time"
 
+	"trunkline/engine/bus"
 	"trunkline/engine/kernel"
 	core "trunkline/engine/threads"
 	"trunkline/handlers/console"
 )
 
-// topics lists the lifecycle events, which always exist, and what streams list. A stream may be at
-// several partitions: the most subscribers that one of them has are shown.
+// topics lists the lifecycle events, which always exist, and what streams list.
 func (p *consolePages) topics(limit int) (list console.TopicList) {
-	all := make(map[string]console.Topic)
+	all, patterns := make(map[string]console.Topic), make(map[string]console.Topic)
 	for _, r := range p.s.replicas() {
 		topics, more := r.kernel.svc.Bus().Topics(limit)
-		list.More = list.More || more
-		for _, t := range topics {
-			m := all[t.Name]
-			all[t.Name] = console.Topic{Name: t.Name, Subscribers: max(m.Subscribers, t.Subscribers),
-				CommandHandler: m.CommandHandler || t.CommandHandler, QueryHandler: m.QueryHandler || t.QueryHandler}
-		}
+		known, further := r.kernel.svc.Bus().Patterns(limit)
+		list.More = list.More || more || further
+		mergeTopics(all, topics)
+		mergeTopics(patterns, known)
 	}
 	for kind := kernel.ProcessCreated; kind <= kernel.ResourceExhausted; kind++ {
 		t := all[kind.String()]
@@ -33,14 +31,26 @@ func (p *consolePages) topics(limit int) (list console.TopicList) {
 		list.Topics = append(list.Topics, t)
 		delete(all, t.Name)
 	}
-	names := slices.Sorted(maps.Keys(all))
-	if len(names) > limit {
-		names, list.More = names[:limit], true
+	first := func(to []console.Topic, all map[string]console.Topic) []console.Topic {
+		names := slices.Sorted(maps.Keys(all))
+		list.More = list.More || len(names) > limit
+		for _, name := range names[:min(len(names), limit)] {
+			to = append(to, all[name])
+		}
+		return to
 	}
-	for _, name := range names {
-		list.Topics = append(list.Topics, all[name])
-	}
+	list.Topics, list.Patterns = first(list.Topics, all), first([]console.Topic{}, patterns)
 	return list
+}
+
+// mergeTopics adds the topics of a partition. A stream may be at several partitions: the most
+// subscribers that one of them has are shown.
+func mergeTopics(all map[string]console.Topic, topics []bus.Topic) {
+	for _, t := range topics {
+		m := all[t.Name]
+		all[t.Name] = console.Topic{Name: t.Name, Subscribers: max(m.Subscribers, t.Subscribers),
+			CommandHandler: m.CommandHandler || t.CommandHandler, QueryHandler: m.QueryHandler || t.QueryHandler}
+	}
 }
 
 func shownThread(l *core.Listed) console.Thread {

@@ -32,7 +32,8 @@ func (e *everywhere) hello() map[string]net.Conn {
 		{"threads", "tcp", e.addr("threads lines"), fmt.Sprintf(`{"id":1,"method":"auth","params":{"protocol":"threads/1","token":%q}}`+"\n", e.bearer), `{`},
 		{"exacta", "unix", e.addr("exacta"), `{"type":"command"}` + "\n", `{`},
 		{"exacta-websocket", "tcp", e.addr("exacta websocket"), upgrade("/exacta/v1/ws"), "HTTP/1.1 101"},
-		{"exacta-viewer", "tcp", e.addr("admin"), upgrade("/exacta/ws"), "HTTP/1.1 101"},
+		{"exacta-viewer", "tcp", e.addr("admin"), strings.Replace(upgrade("/exacta/ws"), "\r\n",
+			"\r\nAuthorization: Bearer "+viewerToken+"\r\n", 1), "HTTP/1.1 101"},
 	} {
 		var c net.Conn
 		var err error
@@ -62,6 +63,7 @@ func (e *everywhere) hello() map[string]net.Conn {
 // TestDropEverywhere: an operator drops a connection of every kind that is listed.
 func TestDropEverywhere(t *testing.T) {
 	e := startEverywhere(t, tokenFiles(t)...)
+	e.token = viewerToken
 	open := e.hello()
 	var l ops.Connections
 	for deadline := time.Now().Add(20 * time.Second); len(l.Connections) < len(open) && time.Now().Before(deadline); {

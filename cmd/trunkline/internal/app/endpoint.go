@@ -174,5 +174,8 @@ func serviceConfig(cfg *config.Config, o Options) ipc.Config {
 	c.Journaled = cfg.Store.Mode != config.StoreMemory
 	c.IdempotencyTTL = cfg.Toolhost.IdempotencyTTL
 	c.SnapshotBytes, c.SnapshotInterval = cfg.Store.SnapshotBytes, cfg.Store.SnapshotInterval
+	if c.Partitions = o.cluster.partitions(); o.lease != nil {
+		c.Partition = o.lease.partition
+	}
 	return c
 }

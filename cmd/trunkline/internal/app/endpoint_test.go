@@ -86,7 +86,8 @@ func TestSettingsReachTheParts(t *testing.T) {
 	cfg := settings(t, "kernel.read_timeout_secs=7", "kernel.write_timeout_secs=0", "kernel.max_frame_bytes=5000",
 		"kernel.shutdown_grace_secs=3", "kernel.dequeue_lease_secs=0", "kernel.process_retention_secs=0",
 		"kernel.default_query_timeout_ms=9", "kernel.max_envelopes=11", "kernel.max_envelope_bytes=12", "kernel.envelope_retention_secs=0",
-		"kernel.max_sessions=13", "kernel.max_session_bytes=14", "kernel.session_retention_secs=15")
+		"kernel.max_sessions=13", "kernel.max_session_bytes=14", "kernel.session_retention_secs=15",
+		"kernel.idempotency_window_secs=16", "kernel.max_idempotency_keys=17", "kernel.max_idempotency_bytes=18")
 	want := link.Limits{
 		IdleAfter: 7e9, FrameWithin: 7e9, DrainWithin: 3e9, FrameBytes: 5004,
 		UnsentBytes: link.DefaultUnsentBytes, ChunkBytes: link.DefaultChunkBytes,
@@ -99,7 +100,8 @@ func TestSettingsReachTheParts(t *testing.T) {
 		t.Errorf("service config = %+v", s)
 	}
 	if s.MaxEnvelopes != 11 || s.MaxEnvelopeBytes != 12 || s.EnvelopeRetention != 1 ||
-		s.MaxSessions != 13 || s.MaxSessionBytes != 14 || s.SessionRetention != 15*time.Second {
+		s.MaxSessions != 13 || s.MaxSessionBytes != 14 || s.SessionRetention != 15*time.Second ||
+		s.IdempotencyWindow != 16*time.Second || s.MaxIdempotencyKeys != 17 || s.MaxIdempotencyBytes != 18 {
 		t.Errorf("service config = %+v", s)
 	}
 }

@@ -16,10 +16,9 @@ import (
 	"sync"
 	"testing"
 	"time"
-)
 
-// longTests is the variable that makes tests as large as a target is.
-const longTests = "TRUNKLINE_TEST_LONG"
+	"trunkline/fuzz/rounds"
+)
 
 // projectPeer is a client of projects.
 type projectPeer struct {
@@ -38,7 +37,7 @@ func (i *instance) dialProjects(network, addr string) *projectPeer {
 	}
 	i.t.Cleanup(func() { _ = c.Close() })
 	patience := time.Minute
-	if os.Getenv(longTests) != "" {
+	if rounds.Long() {
 		patience *= 10
 	}
 	_ = c.SetDeadline(time.Now().Add(patience))
@@ -260,7 +259,7 @@ func (p *projectPeer) subscribe(last int, wait func()) (sum uint64, err error) {
 // (exacta §10).
 func TestSubscribersOnLoops(t *testing.T) {
 	subscribers, events := 40, 3000
-	if os.Getenv(longTests) != "" {
+	if rounds.Long() {
 		subscribers, events = 1000, 10_000
 	}
 	socket := filepath.Join(t.TempDir(), "s")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +66,15 @@ func TestProjectsOverWebSocket(t *testing.T) {
 	}
 	if status, body := i.get("/exacta/projects"); status != 200 || !strings.Contains(body, opened.Result.ProjectID) {
 		t.Errorf("%d %s, want project %s", status, body, opened.Result.ProjectID)
+	}
+	_, page := i.get("/exacta/")
+	_, without, _ := strings.Cut(page, "<noscript>") // what is shown without JavaScript has a way on, and one back
+	without, _, _ = strings.Cut(without, "</noscript>")
+	for href, in := range map[string]string{"../console/projects": without, "projects": without, "../console/": page} {
+		at, _ := url.Parse("/exacta/")
+		if status, body := i.get(at.JoinPath(href).Path); status != 200 || !strings.Contains(in, `href="`+href+`"`) {
+			t.Errorf("%s: %d %.200s; linked from %s", href, status, body, in)
+		}
 	}
 	if status, body := i.get("/exacta/"); status != 200 || !strings.Contains(body, `src="page.js"`) {
 		t.Errorf("%d %s, want the page", status, body)

@@ -21,6 +21,7 @@ type lease struct {
 	node      *cluster
 	partition int
 	again     bool // there was a replica before: the streams are waited for without end
+	began     time.Time
 	view      *owner.View
 
 	owns     atomic.Bool
@@ -45,7 +46,7 @@ func (c *cluster) newLease(partition int, again bool) *lease {
 	if c == nil {
 		return nil
 	}
-	l := &lease{node: c, partition: partition, again: again, view: owner.NewView(owner.Now()), lost: make(chan error, 1), orders: make(chan handOver), stopBeat: func() {}}
+	l := &lease{node: c, partition: partition, again: again, began: time.Now(), view: owner.NewView(owner.Now()), lost: make(chan error, 1), orders: make(chan handOver), stopBeat: func() {}}
 	if c.several() {
 		l.local = map[string]*pipes{kernelService: newPipes(), threadsService: newPipes(), linesService: newPipes()}
 	}
@@ -58,7 +59,7 @@ const forwardHold = 10 * time.Second
 
 // newForwarder returns one that brings the clients of this node to the owner.
 func (l *lease) newForwarder() *peer.Forwarder {
-	f := peer.NewForwarder(peer.ForwardConfig{Name: stream.RemoteName, Allow: stream.PeerAllowed, Hold: l.node.term + forwardHold,
+	f := peer.NewForwarder(peer.ForwardConfig{Name: stream.RemoteName, Allow: stream.PeerAllowed, Hold: l.node.term + forwardHold, Term: l.node.term,
 		Owner: func(ctx context.Context, service, client string) (conn net.Conn, owns context.Context, err error) {
 			return l.node.reach(ctx, l.view, service, l.partition, client)
 		}})

@@ -103,6 +103,10 @@ var serviceMetrics = []metric[ipc.Stats]{
 		func(s *ipc.Stats) float64 { return float64(s.Orch.Envelopes) }),
 	gauge("trunkline_envelope_bytes", "Bytes held by envelopes in the store.",
 		func(s *ipc.Stats) float64 { return float64(s.Orch.EnvelopeBytes) }),
+	gauge("trunkline_idempotency_keys", "Idempotency keys of kernel IPC requests.",
+		func(s *ipc.Stats) float64 { return float64(s.IdempotencyKeys) }),
+	gauge("trunkline_idempotency_bytes", "Bytes of the answers held for idempotency keys of kernel IPC requests.",
+		func(s *ipc.Stats) float64 { return float64(s.IdempotencyBytes) }),
 }
 
 // socketMetrics are those of the connections of the kernel endpoint.
@@ -190,9 +194,9 @@ var storeMetrics = []metric[storeReading]{
 				put(float64(s.last.at.UnixNano()) / 1e9)
 			}
 		}},
-	gauge("trunkline_store_disk_bytes", "Bytes that store.dir takes.",
+	gauge("trunkline_store_disk_bytes", "Bytes that the journal and the rows take on the disk, laid out ahead included.",
 		func(s *storeReading) float64 { return float64(s.disk.DiskBytes) }),
-	gauge("trunkline_store_wal_bytes", "Bytes of log files in store.dir, laid out ahead included.",
+	gauge("trunkline_store_wal_bytes", "Bytes that log files take on the disk, laid out ahead included.",
 		func(s *storeReading) float64 { return float64(s.disk.WALBytes) }),
 	gauge("trunkline_store_table_bytes", "Bytes of sorted files in store.dir.",
 		func(s *storeReading) float64 { return float64(s.disk.TableBytes) }),
@@ -227,6 +231,10 @@ func (s *server) register(reg *obs.Registry) error {
 		addReplicas(s, reg, threadMetrics, (*replica).threadStats),
 		s.registerLatency(reg, s.options.recorder),
 	)
+	if dropped := s.options.LinesDropped; dropped != nil {
+		err = errors.Join(err, reg.AddGroup([]obs.Family{{Name: "trunkline_log_lines_dropped_total", Help: "Lines of the log that could not be written."}},
+			func(put obs.Put) { put(0, float64(dropped())) }))
+	}
 	if s.first().tools != nil {
 		err = errors.Join(err, addMetrics(reg, toolMetrics, func() *toolhost.Stats { st := s.first().tools.srv.Stats(); return &st }))
 	}
@@ -281,7 +289,7 @@ func (s *storage) reading() *storeReading {
 	if log == nil {
 		return nil
 	}
-	return &storeReading{Log: log, stats: log.Stats(), disk: w.Stats(), last: s.lastSnapshot(log)}
+	return &storeReading{Log: log, stats: log.Stats(), disk: s.disk(w), last: s.lastSnapshot(log)}
 }
 
 func oneIf(b bool) float64 {

@@ -411,3 +411,51 @@ func TestAddressesAreTakenBeforeTheStoreIsRead(t *testing.T) {
 	f("http.listen_addr=" + i.addr("http"))
 	f("admin.listen_addr=" + i.addr("admin"))
 }
+
+// lateStore is a store whose stream does not answer for a while.
+type lateStore struct {
+	diskStore
+	unanswered int
+}
+
+func (s *lateStore) Blocks(from journal.Index, f func(first journal.Index, block []byte) error) error {
+	if s.unanswered > 0 {
+		s.unanswered--
+		return fmt.Errorf("cannot read journal: %w", context.DeadlineExceeded)
+	}
+	return s.diskStore.Blocks(from, f)
+}
+
+// TestAStartWaitsForItsStreams for cluster.join_timeout_secs, also where they answered once and do
+// not show the end of the journal. After that it ends with what it could not read.
+func TestAStartWaitsForItsStreams(t *testing.T) {
+	f := func(within time.Duration, want string) {
+		t.Helper()
+		c := settings(t, "store.mode=always", "store.dir="+t.TempDir())
+		c.Cluster.JoinTimeout = within
+		node := &cluster{cfg: &c.Cluster, term: time.Minute, log: slog.New(slog.DiscardHandler)}
+		node.closed, node.close = context.WithCancel(t.Context())
+		defer node.close()
+		o := Options{Logger: node.log, cluster: node, lease: node.newLease(0, false)}
+		threads := newThreadState(&c.Threads, o)
+		svc := ipc.NewService(ipc.Config{Journaled: true, Machines: []store.Machine{threads.engine.Machine()}})
+		threads.engine.Join(svc.Store())
+		s, err := newStorage(&c.Store, svc, threads, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.opener = func(ec embedded.Config) (diskStore, error) {
+			disk, err := embedded.Open(ec)
+			return &lateStore{disk, 3}, err
+		}
+		err = s.recover(t.Context(), nil)
+		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) || strings.Contains(got, "18446744073709551615") {
+			t.Errorf("within %v: %v, want %q", within, err, want)
+		}
+		if err := errors.Join(s.Close(), threads.close()); err != nil {
+			t.Error(err)
+		}
+	}
+	f(time.Hour, "")
+	f(0, "cannot read the end of the journal: cannot read journal: context deadline exceeded")
+}

@@ -179,7 +179,7 @@ func (t *threadServer) prepare(old, next *config.Threads) (apply func() []string
 	if err != nil {
 		return nil, err
 	}
-	if !v.HasKeys() {
+	if !v.AwaitKeys() {
 		v.Close()
 		return nil, errors.New("cannot use threads.jwks_url: the key set cannot be read")
 	}

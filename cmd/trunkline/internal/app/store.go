@@ -105,8 +105,12 @@ func (s *storage) open() error {
 		kept = watchedShared{w, shared}
 		s.threads.engine.SetArchive(watchedArchive{shared.Archive(), w, s.logger})
 	}
-	log, err := journal.Open(kept, journal.Config{
-		Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnWritten: s.written, OnFailure: s.fatal, Logger: s.logger,
+	var log *journal.Log
+	err = s.options.lease.await(func() (err error) {
+		log, err = journal.Open(kept, journal.Config{
+			Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnWritten: s.written, OnFailure: s.fatal, Logger: s.logger,
+		})
+		return err
 	})
 	if err != nil {
 		_ = disk.Close()
@@ -259,7 +263,7 @@ func (s *storage) view(now time.Time) ops.Store {
 	if log == nil {
 		return v
 	}
-	disk := w.Stats()
+	disk := s.disk(w)
 	v.Journal = s.viewJournal(log, now)
 	v.Disk = &ops.Disk{UsedBytes: disk.DiskBytes, FreeBytes: disk.FreeBytes, Full: disk.Full}
 	for _, c := range []condition{{reasonFull, v.Disk.Full}, {"overloaded", v.Journal.Overloaded}, {"stopped", v.Journal.Error != ""}} {
@@ -268,6 +272,16 @@ func (s *storage) view(now time.Time) ops.Store {
 		}
 	}
 	return v
+}
+
+// disk returns what is known of the disk, the rows included: those of a cluster are not in the
+// directory of its store.
+func (s *storage) disk(w *watched) embedded.Stats {
+	st := w.Stats()
+	if rows := s.threads.db.Load(); rows != nil && s.options.lease != nil {
+		st.DiskBytes += rows.Stats().DiskBytes
+	}
+	return st
 }
 
 type condition struct {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -55,21 +56,36 @@ func (s *server) probe(ctx context.Context) error {
 }
 
 // lameDuck turns readiness off and goes on serving for kernel.lame_duck_secs, so that clients and
-// load balancers have gone elsewhere when the drain begins. The error is that of a part that failed
-// meanwhile, which ends it.
+// load balancers have gone elsewhere when the drain begins, and until no command for an agent runs,
+// at most for threads.agent_grace_secs. The error is that of a part that failed meanwhile, which
+// ends it.
 func (s *server) lameDuck() error {
-	k := &s.cfg.Load().Kernel
-	lame := k.LameDuck
-	s.options.notify(stateStopping, stateExtend(lame+k.ShutdownGrace+forceAfter+toolGrace), stateStatus("stopping"))
-	if lame == 0 {
-		return nil
-	}
+	c := s.cfg.Load()
+	lame, agents := c.Kernel.LameDuck, c.Threads.AgentGrace
+	s.options.notify(stateStopping, stateExtend(max(lame, agents)+c.Kernel.ShutdownGrace+forceAfter+toolGrace),
+		stateStatus("stopping"))
 	s.ready.Hold(reasonLameDuck)
-	s.log.Info("not ready any more, draining later", "lame_duck_secs", int64(lame/time.Second))
-	timer := time.NewTimer(lame)
-	defer timer.Stop()
+	if lame > 0 {
+		s.log.Info("not ready any more, draining later", "lame_duck_secs", int64(lame/time.Second))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), agents)
+	defer cancel()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		timer := time.NewTimer(lame)
+		defer timer.Stop()
+		var commands sync.WaitGroup
+		for _, r := range s.replicas() {
+			if t := r.threads; t != nil {
+				commands.Go(func() { t.wakers.drain(ctx) })
+			}
+		}
+		commands.Wait()
+		<-timer.C
+	}()
 	select {
-	case <-timer.C:
+	case <-over:
 		return nil
 	case err := <-s.failed:
 		s.log.Error("stopping", "error", err)

@@ -142,7 +142,7 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, share
 	issuers, connections := authServers(c), t.clients(c.MaxConnections)
 	t.mcp = t.newMCP(c, issuers, o)
 	t.web = threadweb.New(threadweb.Config{
-		Name: o.named(protocolThreads + "-http"), Rows: method.Rows, Dispatcher: t.service, Verify: shared.verifier.Verify, Peers: shared.peers, Pending: shared.pending, IDs: state.engine.AppendRequestID, Ready: shared.ready, Metrics: contractMetrics(state.engine, t.jobs),
+		Name: o.named(protocolThreads + "-http"), Rows: method.Rows, Dispatcher: t.service, Verify: shared.verifier.Verify, Peers: shared.peers, Pending: shared.pending, IDs: state.engine.AppendRequestID, Unready: shared.unready, Metrics: contractMetrics(state.engine, t.jobs),
 		MCP: t.mcp, Metadata: mcp.Metadata(c.PublicURL, issuers), ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers),
 		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: threadweb.Limits{Connections: connections}, Meter: t.meter, Logger: o.Logger,
 	})
@@ -162,7 +162,8 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, share
 func (t *threadEndpoint) newMCP(c *config.Threads, issuers []string, o Options) *mcp.Handler {
 	return mcp.New(mcp.Config{
 		Rows: method.Rows, Dispatcher: t.service, Verify: t.shared.verifier.Verify, Peers: t.shared.peers, Pending: t.shared.pending, IDs: t.state.engine.AppendRequestID,
-		ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers), AllowedOrigins: c.MCPOrigins,
+		ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers), PublicURL: c.PublicURL, AllowedOrigins: c.MCPOrigins,
+		AllowedHosts:   c.AllowedHosts,
 		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute, Draining: t.draining.Load, Meter: t.meter, Count: func(f method.Condition) { t.web.Count(f) }, Logger: o.Logger,
 	})
 }

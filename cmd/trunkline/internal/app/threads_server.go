@@ -8,10 +8,10 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/handlers/ops"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/route"
 	"trunkline/handlers/threads/token"
@@ -24,7 +24,7 @@ type threadServer struct {
 	verifier *token.Current
 	peers    *token.Peers
 	pending  *method.Budget
-	ready    func() bool
+	ready    *ops.Readiness
 	devToken string // of --dev
 	logger   *slog.Logger
 }
@@ -34,7 +34,7 @@ const threadsClosed = "threads off: no key source (threads.jwks_url, threads.jwk
 
 // openThreadServer opens what tokens are verified by, and what wakes agents; nil without a key
 // source, or without addresses.
-func openThreadServer(cfg *config.Config, ready func() bool, o Options) (*threadServer, error) {
+func openThreadServer(cfg *config.Config, ready *ops.Readiness, o Options) (*threadServer, error) {
 	c := &cfg.Threads
 	if len(c.ListenAddr)+len(c.LinesAddr) == 0 || c.KeySources() == 0 && !cfg.Dev() {
 		return nil, nil
@@ -50,6 +50,20 @@ func openThreadServer(cfg *config.Config, ready func() bool, o Options) (*thread
 		return nil, err
 	}
 	return t, nil
+}
+
+// reasonKeySet is why agent threads are not ready without a key. The other protocols are.
+const reasonKeySet = "key_set"
+
+// unready returns why agent threads cannot be served, empty where they can.
+func (t *threadServer) unready() string {
+	if reasons := t.ready.Reasons(); len(reasons) > 0 {
+		return reasons[0]
+	}
+	if !t.verifier.HasKeys() {
+		return reasonKeySet
+	}
+	return ""
 }
 
 // close ends what tokens are verified by. No endpoint is left.
@@ -124,10 +138,10 @@ func authServers(c *config.Threads) []string {
 
 // listenThreads opens the listeners of HTTP and of lines.
 func listenThreads(cfg *config.Config, o Options) (web, lines []bound, err error) {
-	if web, err = listenOrFree(cfg, &cfg.Threads.Access, o); err != nil {
+	if web, err = listenAll(&cfg.Threads.Access, o); err != nil {
 		return nil, nil, err
 	}
-	if lines, err = listenOrFree(cfg, cfg.Threads.Lines(), o); err != nil {
+	if lines, err = listenAll(cfg.Threads.Lines(), o); err != nil {
 		closeAll(web)
 		return nil, nil, err
 	}
@@ -135,18 +149,6 @@ func listenThreads(cfg *config.Config, o Options) (web, lines []bound, err error
 		web[i].ln = o.files.Listener(web[i].ln, o.Logger)
 	}
 	return web, lines, nil
-}
-
-// listenOrFree is listenAll. With --dev, an address that was not chosen and is in use is replaced
-// by one with a free port: throw-away instances run side by side.
-func listenOrFree(cfg *config.Config, a *config.Access, o Options) ([]bound, error) {
-	bs, err := listenAll(a, o)
-	if errors.Is(err, syscall.EADDRINUSE) && cfg.Dev() && cfg.IsDefault(a) {
-		free := *a
-		free.ListenAddr = []string{"127.0.0.1:0"}
-		return listenAll(&free, o)
-	}
-	return bs, err
 }
 
 // threadRouter is the listeners of agent threads of a node where the journal has several
@@ -176,7 +178,7 @@ func (s *server) openThreadRouter(o Options) (*threadRouter, error) {
 		return nil, err
 	}
 	rc := route.Config{
-		Partitions: len(s.parts), Dial: s.dialer(threadsService), Hold: o.cluster.term + forwardHold, MaxConnections: cfg.Threads.MaxConnections,
+		Partitions: len(s.parts), Dial: s.dialer(threadsService), Hold: o.cluster.term, MaxConnections: cfg.Threads.MaxConnections,
 		IDs: func(dst []byte) []byte { return s.first().kernel.threads.engine.AppendRequestID(dst) }, Files: o.files, Logger: s.log,
 	}
 	r := &threadRouter{web: route.NewWeb(rc), webBound: web, lnBound: lines}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/threads/prompt"
@@ -23,7 +24,8 @@ type waking struct {
 func openWaking(c *config.Threads, o Options) (w waking, err error) {
 	parallel := 0
 	if c.SupervisorMode != config.SupervisorOff {
-		w.tmux, err = supervisor.NewTmux(supervisor.TmuxConfig{Environ: agentEnviron(os.Environ()), Sessions: c.SupervisorTmuxSessions, Deny: c.SupervisorDenyCommands,
+		w.tmux, err = supervisor.NewTmux(supervisor.TmuxConfig{Environ: agentEnviron(os.Environ()),
+			Sessions: c.SupervisorTmuxSessions, Deny: c.SupervisorDenyCommands, Allow: c.SupervisorRuntimes,
 			Quiet: c.TriggerQuietWindow, Parse: parseRuntime})
 		if err == nil {
 			err = w.tmux.Available(context.Background())
@@ -44,6 +46,8 @@ func openWaking(c *config.Threads, o Options) (w waking, err error) {
 
 // wakers wake the agents of a partition: the supervisor with its terminals and commands.
 type wakers struct {
+	mu         sync.Mutex             // of what start sets
+	drained    bool                   // nothing is started any more, and close need not wait
 	supervisor *supervisor.Supervisor // nil before start
 	runner     *supervisor.Runner     // nil: jobs stay queued
 	logs       string                 // a temporary directory; empty: the logs stay
@@ -55,6 +59,11 @@ const agentLogs = "agents"
 
 // start begins to work off jobs, where they can be. It looks for unread messages in any case.
 func (w *wakers) start(t *threadEndpoint) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.drained {
+		return nil
+	}
 	sc := supervisor.Config{Jobs: t.jobs, Interval: t.cfg.Threads.WorkerPollInterval, Machine: t.shared.Machine}
 	if t.shared.tmux != nil {
 		if err := w.open(t, &sc); err != nil {
@@ -112,10 +121,33 @@ func parseRuntime(runtime string) (session, window string, pane int, ok bool) {
 	return t.Session, t.Window, t.Pane, ok
 }
 
+// drain claims no more jobs, waits until ctx ends for the commands that run, and sends SIGTERM to
+// those that are left. Requests are served meanwhile: agents report what they have done.
+func (w *wakers) drain(ctx context.Context) {
+	w.mu.Lock()
+	w.drained = true
+	s, r := w.supervisor, w.runner
+	w.mu.Unlock()
+	if s != nil {
+		s.Drain(ctx)
+	}
+	if r != nil {
+		r.Drain(ctx)
+	}
+}
+
 // close waits for the attempts under way until ctx ends, and ends what runs.
 func (w *wakers) close(ctx context.Context) {
-	if w.supervisor == nil {
+	w.mu.Lock()
+	started, drained := w.supervisor != nil, w.drained
+	w.mu.Unlock()
+	if !started {
 		return
+	}
+	if drained {
+		over, cancel := context.WithCancel(ctx)
+		cancel()
+		ctx = over
 	}
 	close(w.stop)
 	w.supervisor.Close(ctx)

@@ -55,21 +55,23 @@ func openAll(a *config.Access, o Options) (out []bound, err error) {
 		return nil, err
 	}
 	for _, l := range listeners {
-		ln := o.Sockets.take(a.AddrKey(), l.String())
-		if ln == nil {
-			if ln, err = reactor.Listen(l.String()); err != nil {
+		lns := []net.Listener{o.Sockets.take(a.AddrKey(), l.String())}
+		if lns[0] == nil {
+			if lns, err = reactor.ListenLocal(l.String()); err != nil {
 				closeAll(out)
 				return nil, fmt.Errorf("cannot open %s: %w", a.AddrKey(), err)
 			}
 		}
-		b := bound{ln: ln, raw: ln, addr: ln.Addr().String(), kind: l.Kind(), open: l.Open}
-		if l.Network == "unix" {
-			b.addr = l.String()
+		for _, ln := range lns {
+			b := bound{ln: ln, raw: ln, addr: ln.Addr().String(), kind: l.Kind(), open: l.Open}
+			if l.Network == "unix" {
+				b.addr = l.String()
+			}
+			if l.TLS {
+				b.ln, b.tls = tls.NewListener(ln, tlsConfig), tlsConfig
+			}
+			out = append(out, b)
 		}
-		if l.TLS {
-			b.ln, b.tls = tls.NewListener(ln, tlsConfig), tlsConfig
-		}
-		out = append(out, b)
 	}
 	return out, nil
 }

@@ -25,7 +25,7 @@ func TestCells(t *testing.T) {
 	f("🚀", 2)        // emoji
 	f("❤", 1)        // text form
 	f("❤\ufe0f", 2)  // emoji form
-	f("👩\u200d🚀", 4) // joined: two at most, four where it is not joined
+	f("👩\u200d🚀", 2) // joined
 	f("🏽", 2)
 }
 

@@ -316,20 +316,6 @@ func spanText(d time.Duration) string {
 	return s
 }
 
-// passedText is a duration that grows while one looks at it: always with one decimal, so that it
-// does not jump.
-func passedText(d time.Duration) string {
-	d = max(d, 0).Round(100 * time.Millisecond)
-	secs := strconv.FormatFloat((d%time.Minute).Seconds(), 'f', 1, 64) + "s"
-	switch m := int64(d / time.Minute); {
-	case m >= 60:
-		return strconv.FormatInt(m/60, 10) + "h" + strconv.FormatInt(m%60, 10) + "m" + secs
-	case m > 0:
-		return strconv.FormatInt(m, 10) + "m" + secs
-	}
-	return secs
-}
-
 // quantiles are what the tables, the lines and the charts show of a histogram, its maximum aside.
 var (
 	quantileNames = [...]string{"p50", "p90", "p99", "p99.9", "max"}

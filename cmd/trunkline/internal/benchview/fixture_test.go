@@ -108,11 +108,10 @@ func stalledRun() *loadgen.Result {
 }
 
 func totalOf(in []loadgen.Sample) loadgen.Sample {
-	t := newTally()
-	for _, s := range in {
-		t.add(s)
+	total := loadgen.NewSample(nil)
+	for i := range in {
+		total.Add(&in[i])
 	}
-	total := t.sum
 	total.InFlight = 0 // all requests have ended
 	return total
 }

@@ -111,11 +111,9 @@ func TestNoSecretIsShown(t *testing.T) {
 	r.Plan.Mix[0].Body = []byte(`{"password":"s3cret"}`)
 	var lines bytes.Buffer
 	Lines(&lines, r.Plan)(r.Total)
-	tally := newTally()
-	for _, l := range block(&r.Plan, tally, 0, 200) {
-		lines.WriteString(l.Render(200, false) + "\n")
-	}
-	for _, out := range []string{summary(r, 0), must(t, JSON, r), must(t, HDRLog, r), must(t, SVG, r), lines.String()} {
+	status := strings.Join(statusOf(r.Plan, 200, false, r.Total), "\n")
+	for _, out := range []string{summary(r, 0), must(t, JSON, r), must(t, HDRLog, r), must(t, SVG, r), lines.String(),
+		status} {
 		if strings.Contains(out, "s3cret") || strings.Contains(out, "user") {
 			t.Errorf("a secret is shown:\n%.600s", out)
 		}

@@ -6,22 +6,27 @@ import (
 	"strings"
 	"time"
 
+	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/loadgen"
 )
 
 // summaryCells is how wide Summary is at most, and where nothing is known of who reads it.
 const summaryCells = 80
 
+// quantileDrops is the order in which a narrow table leaves quantiles out: p90 first, then p99.9,
+// then the maximum.
+var quantileDrops = [len(quantileNames)]int{0, 9, 0, 8, 7}
+
 // Summary writes what was asked and what happened: requests, errors, latencies of all and of each
-// method, how rate and p99 went over time, and a plain sentence for each thing a reader must know
-// before he trusts the numbers. It is without colours, and 80 columns wide, the same for a terminal
-// and for a file; where width is positive and less, names are cut and quantiles left out. Errors of
-// w are ignored; a caller that needs them wraps w.
+// method, and a plain sentence for each thing a reader must know before he trusts the numbers. It
+// is without colours, and 80 columns wide, the same for a terminal and for a file; where width is
+// positive and less, names are cut and quantiles left out. Errors of w are ignored; a caller that
+// needs them wraps w.
 func Summary(w io.Writer, width int, r *loadgen.Result) {
 	if width <= 0 || width > summaryCells {
 		width = summaryCells
 	}
-	parts := [][]string{asked(r, width), requests(r, width), failures(r, width), byMethod(r, width), overTimeTexts(r, width), remarks(r, width)}
+	parts := [][]string{asked(r, width), requests(r, width), failures(r, width), byMethod(r, width), remarks(r, width)}
 	var b strings.Builder
 	for _, lines := range parts {
 		if len(lines) == 0 {
@@ -61,6 +66,8 @@ func asked(r *loadgen.Result, width int) []string {
 }
 
 func measured(r *loadgen.Result) time.Duration { return max(r.Total.To-r.Total.From, 0) }
+
+func bytesText(n int64) string { return cli.Bytes(uint64(max(n, 0))) }
 
 func requests(r *loadgen.Result, width int) []string {
 	t, d := &r.Total, measured(r)
@@ -113,25 +120,4 @@ func byMethod(r *loadgen.Result, width int) []string {
 		rows = rows[1:]
 	}
 	return append(wrap("latency from the intended start of each request; a timeout counts with its time", width), Table(width, cols, rows)...)
-}
-
-// overTimeTexts draws rate and p99 of the intervals.
-func overTimeTexts(r *loadgen.Result, width int) []string {
-	in := measuredIntervals(r)
-	if len(in) < 2 {
-		return nil
-	}
-	seen := newTally()
-	for i := range in {
-		seen.add(in[i])
-	}
-	room := min(sparkCells, width-labelCells-scaleCells)
-	rate, top := sparkline(seen.rates, room)
-	p99, slowest := sparkline(seen.p99s, room)
-	n := cells(rate)
-	return []string{
-		"over time",
-		"done/s  " + padRight(rate, n) + "  0 to " + RateText(top),
-		"p99     " + padRight(p99, n) + "  0 to " + LatencyText(whole(slowest)),
-	}
 }

@@ -13,10 +13,12 @@ import (
 
 // SVG writes r as one static picture: rate and latencies over time, and latency by percentile. Axes
 // name their units and begin at zero; those of latencies are logarithmic after a stall, which would
-// press all others to the floor. A long run is drawn by at most chartPoints points a line,
-// latencies joined by their maximum and rates by minimum and maximum, so that no spike is lost.
+// press all others to the floor. There is a point for each interval.
 func SVG(w io.Writer, r *loadgen.Result) error {
-	in, end := drawn(r)
+	in, end := r.Intervals, max(r.Total.To, 0)
+	if n := len(in); n > 0 {
+		end = max(end, in[n-1].To)
+	}
 	lat := latencySeries(in)
 	p := chart.Picture{
 		Title: "Load on " + clip(targetText(r.Plan.Target), headCells),
@@ -46,20 +48,7 @@ func headText(r *loadgen.Result) string {
 	if slices.ContainsFunc(r.Intervals, func(s loadgen.Sample) bool { return recorded(s.Latency) == 0 }) {
 		s += "; gaps in the latencies: no answer"
 	}
-	if n := len(r.Intervals); n > chartPoints {
-		s += fmt.Sprintf("; %s intervals, neighbours joined by their extremes", CountText(int64(n)))
-	}
 	return s
-}
-
-// drawn are the intervals that were measured, and when the last of them ended.
-func drawn(r *loadgen.Result) (in []loadgen.Sample, end time.Duration) {
-	in = measuredIntervals(r)
-	end = max(r.Total.To, 0)
-	if len(in) > 0 {
-		end = max(end, in[len(in)-1].To)
-	}
-	return in, end
 }
 
 func rateLines(r *loadgen.Result, in []loadgen.Sample) []chart.Line {
@@ -165,93 +154,31 @@ func percentiles(t *loadgen.Sample) chart.Panel {
 	return p
 }
 
-// chartPoints is how many points a line of a chart has at most: more than one for two pixels cannot
-// be seen.
-const chartPoints = 360
-
 // middle is when the value of an interval is drawn, in nanoseconds.
 func middle(s *loadgen.Sample) float64 { return float64(s.From + (s.To-s.From)/2) }
 
-// measuredIntervals are the intervals to draw over time: without warming up, and with a short last
-// one joined to the one before it. The former is what came in after the schedule ended, where a
-// rate over a few milliseconds would look like a fall or a leap. r stays as it is.
-func measuredIntervals(r *loadgen.Result) []loadgen.Sample {
-	in := r.Intervals
-	for len(in) > 0 && in[0].From < 0 {
-		in = in[1:]
-	}
-	n := len(in)
-	if n < 2 || in[n-1].To-in[n-1].From > (in[n-2].To-in[n-2].From)/2 {
-		return in
-	}
-	joined := loadgen.NewSample(nil)
-	joined.Add(&in[n-2])
-	joined.Add(&in[n-1])
-	joined.From = in[n-2].From
-	return append(slices.Clone(in[:n-2]), joined)
-}
-
-// rateSeries is a rate over time. Neighbours of a long run are joined to their least and their
-// greatest value, in the order in which they came: a rate has dips that must not be lost either.
+// rateSeries is a rate over time.
 func rateSeries(in []loadgen.Sample, of func(*loadgen.Sample) int64) []chart.Point {
 	points := make([]chart.Point, len(in))
 	for i := range in {
 		points[i] = chart.Point{X: middle(&in[i]), Y: perSecond(of(&in[i]), in[i].To-in[i].From)}
 	}
-	if len(points) <= chartPoints {
-		return points
-	}
-	var out []chart.Point
-	for _, g := range groups(len(points), chartPoints/2) {
-		low, high := g.from, g.from
-		for i := g.from; i < g.to; i++ {
-			if points[i].Y < points[low].Y {
-				low = i
-			}
-			if points[i].Y > points[high].Y {
-				high = i
-			}
-		}
-		if low != high {
-			out = append(out, points[min(low, high)])
-		}
-		out = append(out, points[max(low, high)])
-	}
-	return out
+	return points
 }
 
-// latencySeries are the quantiles of the intervals over time, in the order of quantileNames.
-// Neighbours of a long run are joined by their maximum; an interval without answers is a gap.
+// latencySeries are the quantiles of the intervals over time, in the order of quantileNames. An
+// interval without answers is a gap.
 func latencySeries(in []loadgen.Sample) [len(quantileNames)][]chart.Point {
 	var out [len(quantileNames)][]chart.Point
-	for _, g := range groups(len(in), chartPoints) {
-		var best [len(quantileNames)]chart.Point
-		for q := range best {
-			best[q] = chart.Point{X: middle(&in[g.from]), Y: math.NaN()}
-		}
-		for i := g.from; i < g.to; i++ {
-			ns, ok := latencies(in[i].Latency)
-			for q := range best {
-				if ok && !(float64(ns[q]) <= best[q].Y) {
-					best[q] = chart.Point{X: middle(&in[i]), Y: float64(ns[q])}
-				}
+	for i := range in {
+		ns, ok := latencies(in[i].Latency)
+		for q := range out {
+			p := chart.Point{X: middle(&in[i]), Y: math.NaN()}
+			if ok {
+				p.Y = float64(ns[q])
 			}
+			out[q] = append(out[q], p)
 		}
-		for q := range best {
-			out[q] = append(out[q], best[q])
-		}
-	}
-	return out
-}
-
-type group struct{ from, to int }
-
-// groups divides n things in order into at most k groups of about the same size.
-func groups(n, k int) []group {
-	k = min(n, k)
-	out := make([]group, k)
-	for i := range out {
-		out[i] = group{i * n / k, (i + 1) * n / k}
 	}
 	return out
 }

@@ -99,22 +99,3 @@ func TestMethodsKeepTheOrderOfTheMix(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
-
-func TestManyMethodsAreCutShort(t *testing.T) {
-	f := func(n int, last string) {
-		t.Helper()
-		var p loadgen.Plan
-		for i := range n {
-			p.Mix = append(p.Mix, loadgen.Share{Name: "m" + CountText(int64(i))})
-		}
-		lines := mix(&p, newTally(), 80)
-		if got := lines[len(lines)-1].Render(80, false); !strings.HasPrefix(got, last) || len(lines) > 1+blockMethods {
-			t.Errorf("of %d: %d lines, the last %q", n, len(lines), got)
-		}
-	}
-	f(0, "method")
-	f(1, "m0 ")
-	f(blockMethods, "m5 ")
-	f(blockMethods+1, "and 2 more")
-	f(loadgen.MaxShares, "and 59 more")
-}

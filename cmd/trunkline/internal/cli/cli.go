@@ -11,7 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -108,6 +111,16 @@ func UntilSignal(parent context.Context) (context.Context, func()) {
 	return ctx, stop
 }
 
+// CodeReaderGone is the exit code of a command whose stdout has lost its reader: what a shell shows
+// of a program that SIGPIPE ended.
+const CodeReaderGone = 141
+
+// ReaderGone reports whether err is a write to stdout, a pipe or socket without a reader.
+func ReaderGone(err error) bool {
+	var write *fs.PathError
+	return errors.As(err, &write) && write.Err == syscall.EPIPE && write.Path == os.Stdout.Name()
+}
+
 // Interrupted gives an error that comes of a canceled context the exit code for it; other errors
 // stay as they are.
 func Interrupted(err error) error {
@@ -163,13 +176,14 @@ func Render(w io.Writer, err error, asJSON bool) {
 		return
 	}
 	if asJSON {
-		_ = json.NewEncoder(w).Encode(rendered{err.Error(), Exit(err), e.Hint, e.ServerCode, e.Retryable, e.RetryAfterSeconds})
+		text, _ := json.Marshal(rendered{err.Error(), Exit(err), e.Hint, e.ServerCode, e.Retryable, e.RetryAfterSeconds})
+		_ = Write(w, string(text)+"\n")
 		return
 	}
-	fmt.Fprintf(w, "trunkline: %s\n", err)
+	fmt.Fprintf(w, "trunkline: %s\n", VisibleLines(err.Error()))
 	for _, line := range strings.Split(e.Hint, "\n") {
 		if line != "" {
-			fmt.Fprintf(w, "hint: %s\n", line)
+			fmt.Fprintf(w, "hint: %s\n", Visible(line))
 		}
 	}
 	_, _ = io.WriteString(w, e.Usage)
@@ -183,21 +197,28 @@ func Show(cmd *cobra.Command, v any, rows [][]string) error {
 	return writeTable(cmd.OutOrStdout(), rows)
 }
 
-// WriteJSON writes v to w as one indented JSON document with a final newline.
+// WriteJSON writes v to w as one indented JSON document with a final newline, as Write does.
 func WriteJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("cannot write output: %w", err)
 	}
-	return nil
+	return Write(w, text.String())
 }
 
 // writeTable writes rows to w in aligned columns, two spaces apart, on a terminal no wider than it
 // is where that is possible. Rows may differ in length.
 func writeTable(w io.Writer, rows [][]string) error {
-	if width := terminalColumns(w); width > 0 {
+	for i, row := range rows {
+		rows[i] = slices.Clone(row)
+		for j := range row {
+			rows[i][j] = Visible(row[j])
+		}
+	}
+	if width := Columns(w); width > 0 {
 		rows = fit(rows, width)
 	}
 	tw := tabwriter.NewWriter(w, 0, 4, columnGap, ' ', 0)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -121,5 +122,29 @@ func TestTableAndJSON(t *testing.T) {
 	}
 	if err := WriteJSON(&b, func() {}); err == nil {
 		t.Error("a function became JSON")
+	}
+}
+
+// TestVisible: what a terminal obeys, what turns text around and what is no UTF-8 is an escape.
+func TestVisible(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain\tü 😀": "plain\tü 😀", "\x1b]0;t\x07": `\x1b]0;t\a`, "\u009b2J": `\u009b2J`, "a\u202eb\u2066c\u200b": `a\u202eb\u2066c\u200b`, "\x9b2J \xff": `\x9b2J \xff`,
+		"a\rb\nc": `a\rb\nc`, "\U000e0001": `\U000e0001`,
+	} {
+		if got := Visible(text); got != want || Visible(got) != got {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+	if got := VisibleLines("a\x07\nb\x1b"); got != "a\\a\nb\\x1b" {
+		t.Errorf("%q", got)
+	}
+	var out strings.Builder
+	if err := writeTable(&out, [][]string{{"a\x1b[2J", "b"}}); err != nil || out.String() != "a\\x1b[2J  b\n" {
+		t.Errorf("%q %v", out.String(), err)
+	}
+	out.Reset()
+	Render(&out, errors.New("no \u202ekcits"), false)
+	if out.String() != "trunkline: no \\u202ekcits\n" {
+		t.Errorf("%q", out.String())
 	}
 }

@@ -13,8 +13,8 @@ import (
 // columnGap is the space between two columns of a table, in characters.
 const columnGap = 2
 
-// terminalColumns is the width of the terminal that w is, 0 if it is none or has no known width.
-func terminalColumns(w io.Writer) int {
+// Columns is the width of the terminal that w is, 0 if it is none or has no known width.
+func Columns(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
 		return 0
@@ -27,9 +27,32 @@ func terminalColumns(w io.Writer) int {
 }
 
 // fit breaks cells at their spaces, those of the widest columns first, so that rows take no more
-// than width characters. Rows whose words are wider than that stay as they are: a terminal breaks
-// them no worse.
+// than width characters, and behind / and _ where that is not enough. Rows whose words are wider
+// than that stay as they are: a terminal breaks them no worse.
 func fit(rows [][]string, width int) [][]string {
+	const joiner = "\u2060" // no cell has it: Visible writes it as an escape
+	fitted, ok := fitWords(rows, width)
+	if !ok {
+		if fitted, ok = fitWords(replaced(rows, "/", "/"+joiner+" ", "_", "_"+joiner+" "), width); !ok {
+			return rows
+		}
+	}
+	return replaced(fitted, joiner+" ", "", joiner, "")
+}
+
+// replaced returns rows with some texts for others.
+func replaced(rows [][]string, texts ...string) [][]string {
+	rows = slices.Clone(rows)
+	for i, row := range rows {
+		rows[i] = slices.Clone(row)
+		for j := range row {
+			rows[i][j] = strings.NewReplacer(texts...).Replace(row[j])
+		}
+	}
+	return rows
+}
+
+func fitWords(rows [][]string, width int) (fitted [][]string, ok bool) {
 	var widths, words []int
 	for _, row := range rows {
 		for i, cell := range row {
@@ -54,15 +77,14 @@ func fit(rows [][]string, width int) [][]string {
 			}
 		}
 		if widest < 0 {
-			return rows
+			return nil, false
 		}
 		widths[widest]--
 	}
-	var fitted [][]string
 	for _, row := range rows {
 		fitted = append(fitted, wrapRow(row, widths)...)
 	}
-	return fitted
+	return fitted, true
 }
 
 // wrapRow is one row as the lines that its cells take.

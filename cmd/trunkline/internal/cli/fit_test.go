@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +30,25 @@ func TestFit(t *testing.T) {
 	f(80)
 	rows = [][]string{{"one two"}, {"a", "three four"}}
 	f(16, "one two", "a|three", "|four") // rows of different lengths
+	rows = [][]string{{"1", "one/two/three", "of one/two/three/"}}
+	f(32, "1|one/two/three|of", "||one/two/three/")
+	f(26, "1|one/|of one/", "|two/|two/", "|three|three/")
+	f(5, "1|one/two/three|of one/two/three/")
+	rows = [][]string{{"1", "some_long_name", "x"}}
+	f(17, "1|some_|x", "|long_name|")
 	rows = [][]string{{"äöü äöü"}}
 	f(7, "äöü äöü")
 	f(6, "äöü", "äöü")
+}
+
+// TestWidthOfNoTerminal: what is no terminal has no width.
+func TestWidthOfNoTerminal(t *testing.T) {
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if n := Columns(f) + Columns(io.Discard); n != 0 {
+		t.Errorf("%d columns", n)
+	}
 }

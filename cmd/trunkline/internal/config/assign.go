@@ -57,9 +57,9 @@ func (s setting) assignString(p *string, v any) error {
 
 func assignBool(p *bool, v any) error {
 	switch v {
-	case true, "true", "1":
+	case true, "true", "1", 1:
 		*p = true
-	case false, "false", "0":
+	case false, "false", "0", 0:
 		*p = false
 	default:
 		return errors.New("want true, false, 1 or 0")
@@ -126,10 +126,16 @@ func (s setting) value(c *Config) any {
 	return nil
 }
 
-// show quotes text and prints everything else as it is.
+// show quotes text and prints everything else as it is, a whole floating-point number with its
+// fraction.
 func show(v any) string {
-	if s, ok := v.(string); ok {
-		return strconv.Quote(s)
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(v)
+	case float64:
+		if text := fmt.Sprint(v); strings.Trim(text, "-0123456789") == "" {
+			return text + ".0"
+		}
 	}
 	return fmt.Sprint(v)
 }

@@ -16,6 +16,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -85,10 +86,12 @@ type Toolhost struct {
 type Admin struct {
 	ListenAddr   string
 	InsecureBind bool
+	AllowedHosts []string
 	Pprof        bool
-	// ConsoleTokenFile and ConsoleOperatorTokenFile hold the tokens of the web console.
+	// ConsoleTokenFile and ConsoleOperatorTokenFile hold the tokens of readers.
 	ConsoleTokenFile         string
 	ConsoleOperatorTokenFile string
+	PublicMetrics            bool
 	// SlowThreshold is 0 where there is no slow log. SlowEntries bounds it.
 	SlowThreshold time.Duration
 	SlowEntries   int
@@ -104,6 +107,18 @@ type Store struct {
 	SnapshotInterval time.Duration
 	// BackupDir is where checkpoints are made; empty: in Dir.
 	BackupDir string
+}
+
+// Open reports whether users other than that of the server and its group can look into Dir.
+func (s *Store) Open() (mode os.FileMode, open bool) {
+	if s.Mode == StoreMemory {
+		return 0, false
+	}
+	info, err := os.Stat(s.Dir)
+	if err != nil {
+		return 0, false // it is made, or cannot be opened either
+	}
+	return info.Mode().Perm(), info.Mode()&0o005 != 0
 }
 
 // Log is the section of the process log.
@@ -161,9 +176,6 @@ func (c *Config) Files() uint64 {
 	}
 	return uint64(n)
 }
-
-// IsDefault reports whether the addresses of a are the default ones.
-func (c *Config) IsDefault(a *Access) bool { return c.origins[a.AddrKey()].Layer == layerDefault }
 
 // File returns the path of the settings file that was read, "" if none.
 func (c *Config) File() string { return c.file }
@@ -225,12 +237,14 @@ func (c *Config) validate() problems {
 	p = append(p, c.checkThreads()...)
 	p = append(p, c.Exacta.check()...)
 	p = append(p, checkStages(c.HTTP.DefaultStageOrder)...)
+	p = append(p, checkHosts(keyAdminHosts, c.Admin.AllowedHosts)...)
 	if a := c.Admin; a.ListenAddr != "" {
 		loop, err := isLoopback(a.ListenAddr)
 		if err != nil {
 			p = append(p, fmt.Sprintf("cannot use admin.listen_addr = %q: %v", a.ListenAddr, err))
-		} else if !loop && !a.InsecureBind {
-			p = append(p, fmt.Sprintf("cannot use admin.listen_addr = %q: it is not a loopback address, and admin.insecure_bind is false", a.ListenAddr))
+		} else if !loop && !a.InsecureBind && !a.HasTokens() {
+			p = append(p, fmt.Sprintf("cannot use admin.listen_addr = %q: an address beyond loopback needs tokens: %s and %s are not set (admin.insecure_bind=true opens it to anybody)",
+				a.ListenAddr, keyConsoleToken, keyConsoleOperator))
 		}
 	}
 	return p

@@ -3,7 +3,10 @@ package config
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -37,6 +40,40 @@ func TestReferenceIsTheTable(t *testing.T) {
 	}
 	if len(rows) != len(table) {
 		t.Errorf("docs/settings.md has %d rows, the table %d", len(rows), len(table))
+	}
+}
+
+var (
+	summaryShown = regexp.MustCompile(`(?:, settings: |settings="| settings +|settings are valid \()(\d+ from [^"\n;)]*)`)
+	layerShown   = regexp.MustCompile(`(\d+) from`)
+)
+
+// TestDocsShowHowManySettingsThereAre: where a page shows how many settings come from where, they
+// add up to the table.
+func TestDocsShowHowManySettingsThereAre(t *testing.T) {
+	pages, err := filepath.Glob("../../../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(len(pages), err)
+	}
+	shown := 0
+	for _, page := range append(pages, "../../../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, summary := range summaryShown.FindAllStringSubmatch(string(text), -1) {
+			sum := 0
+			for _, layer := range layerShown.FindAllStringSubmatch(summary[1], -1) {
+				n, _ := strconv.Atoi(layer[1])
+				sum += n
+			}
+			if shown++; sum != len(table) {
+				t.Errorf("%s shows %q: %d settings, the table has %d", page, summary[0], sum, len(table))
+			}
+		}
+	}
+	if shown == 0 {
+		t.Error("no page shows how many settings there are")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	core "trunkline/engine/exacta"
 	"trunkline/engine/exacta/wire"
+	"trunkline/engine/smallfile"
 	"trunkline/handlers/exacta"
 	"trunkline/handlers/exacta/external"
 )
@@ -35,6 +36,7 @@ type Exacta struct {
 	DiagnosticsDirs          []string
 	WSOrigins                []string
 	AuthTokenFile            string
+	KeyFile                  string
 	PlanValiditySeconds      int
 	LogEventLevel            string
 	Clock                    string
@@ -108,6 +110,8 @@ var exactaSettings = []setting{
 		help: "origins of web pages that may connect, comma separated, beside those of this machine"},
 	{key: keyTokenFile, def: "", live: true,
 		help: "file with the token that clients over TCP and WebSocket must show, at least 16 bytes; empty: none"},
+	{key: "exacta.key_file", def: "",
+		help: "file with the key that proves what the server wrote into projects, made if it is missing; empty: trunkline/exacta.key in the user's configuration directory"},
 	{key: "exacta.plan_validity_seconds", def: 1800, min: 1, max: 86400,
 		help: "how long a plan may wait for its approval and execution"},
 	{key: "exacta.log_event_level", def: "INFO", oneOf: core.Levels(),
@@ -226,6 +230,15 @@ func (e *Exacta) times() (clock wire.Clock, seed string, err error) {
 	return clock, seed, nil
 }
 
+// KeyPath returns key_file, or its place in the user's configuration directory: "" if there is
+// none.
+func (e *Exacta) KeyPath() string {
+	if dir, err := os.UserConfigDir(); e.KeyFile == "" && err == nil {
+		return filepath.Join(dir, "trunkline", "exacta.key")
+	}
+	return e.KeyFile
+}
+
 // Token reads auth_token_file, "" if there is none.
 func (e *Exacta) Token() (string, error) {
 	return secretIn(keyTokenFile, e.AuthTokenFile, exacta.MinToken)
@@ -241,7 +254,7 @@ func secretOf(key, file string, least, most int) (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := smallfile.Read(file)
 	if err != nil {
 		return "", fmt.Errorf("cannot read %s: %w", key, err)
 	}
@@ -262,6 +275,7 @@ func (e *Exacta) Server() (c exacta.Config, err error) {
 		},
 		MaxMessageBytes: e.MaxMessageBytes, MaxConnections: e.MaxConnections, MaxOpenProjects: e.MaxOpenProjects, MaxInFlight: e.MaxInflightPerConnection,
 		AllowedRoots: resolved(e.AllowedRoots), DiagnosticsDirs: resolved(e.DiagnosticsDirs), WSOrigins: e.WSOrigins,
+		KeyFile: e.KeyPath(),
 	}
 	switch e.DebugCommands {
 	case debugOn:

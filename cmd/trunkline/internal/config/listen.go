@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"trunkline/engine/smallfile"
 )
 
 // maxListeners bounds the entries of one listen_addr.
@@ -174,7 +175,7 @@ func (a *Access) checkTLS() problems {
 
 // KeyPair loads the server certificate and its key.
 func (a *Access) KeyPair() (tls.Certificate, error) {
-	cert, err := tls.LoadX509KeyPair(a.TLSCertFile, a.TLSKeyFile)
+	cert, err := LoadPair(a.TLSCertFile, a.TLSKeyFile)
 	if err != nil {
 		return cert, fmt.Errorf("cannot load %s %s with %s %s: %w", a.Key("tls_cert_file"), a.TLSCertFile, a.Key("tls_key_file"), a.TLSKeyFile, err)
 	}
@@ -202,12 +203,25 @@ func (a *Access) TLS() (*tls.Config, error) {
 	return c, nil
 }
 
+// LoadPair is tls.LoadX509KeyPair for small regular files.
+func LoadPair(certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := smallfile.Read(certFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := smallfile.Read(keyFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
+}
+
 // CAKey returns the whole name of the setting with the authorities.
 func (a *Access) CAKey() string { return a.Key(cmp.Or(a.ca, "tls_client_ca_file")) }
 
 // authorities reads tls_client_ca_file.
 func (a *Access) authorities() (*x509.CertPool, error) {
-	pem, err := os.ReadFile(a.TLSClientCAFile)
+	pem, err := smallfile.Read(a.TLSClientCAFile)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", a.CAKey(), err)
 	}

@@ -2,19 +2,13 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/confmap"
-	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 )
@@ -147,62 +141,6 @@ func (c *Config) take(s setting, layers []layer) string {
 		return fmt.Sprintf("cannot use %s = %s (%s): %v", s.key, show(v), from, err)
 	}
 	return ""
-}
-
-func filePath(flags *pflag.FlagSet) (string, error) {
-	if f := flags.Lookup(flagConfig); f != nil && f.Changed {
-		if f.Value.String() == "" {
-			return "", fmt.Errorf("cannot use --%s: the path is empty", flagConfig)
-		}
-		return f.Value.String(), nil
-	}
-	if _, err := os.Stat(defaultFile); errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	return defaultFile, nil // what else is wrong with it is found when it is opened
-}
-
-// fileLayer reads a settings file; blank becomes whether it has no byte.
-func fileLayer(path string, blank *bool) (layer, error) {
-	k := koanf.New(delim)
-	if err := k.Load(file.Provider(path), onceYAML{yaml.Parser(), blank}); err != nil {
-		return layer{}, fmt.Errorf("cannot read settings file %s: %w", path, err)
-	}
-	return layer{kind: layerFile, name: path, k: k}, nil
-}
-
-// onceYAML is YAML in which a setting has one value, however it is spelled: as "kernel.loops", or
-// as loops in kernel.
-type onceYAML struct {
-	*yaml.YAML
-	blank *bool
-}
-
-// Unmarshal implements koanf.Parser.
-func (y onceYAML) Unmarshal(text []byte) (map[string]any, error) {
-	*y.blank = len(text) == 0
-	m, err := y.YAML.Unmarshal(text)
-	if err != nil {
-		return nil, err
-	}
-	return m, once(m, "", make(map[string]bool))
-}
-
-// once returns an error if two members of m, at any depth, are the same setting.
-func once(m map[string]any, section string, seen map[string]bool) error {
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		inner, nested := m[name].(map[string]any)
-		key := section + name
-		if nested {
-			if err := once(inner, key+delim, seen); err != nil {
-				return err
-			}
-		} else if seen[key] {
-			return fmt.Errorf("%s is set twice", key)
-		}
-		seen[key] = true
-	}
-	return nil
 }
 
 // envLayer reads the variables of settings. strangers are the names of those that are meant for

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -28,6 +29,7 @@ type Threads struct {
 	AuthServers      []string
 	PublicURL        string
 	MCPOrigins       []string
+	AllowedHosts     []string
 	FailedAuthPer10s int
 
 	HotBytes          int
@@ -42,6 +44,7 @@ type Threads struct {
 	TriggerFallback           string
 	TriggerResumeArgv         string
 	TriggerSpawnArgv          string
+	AgentGrace                time.Duration
 	TriggerMaxRetries         int
 	TriggerResumeMaxAttempts  int
 	TriggerQuietWindow        time.Duration
@@ -53,6 +56,7 @@ type Threads struct {
 	SupervisorMode            string
 	SupervisorTmuxSessions    []string
 	SupervisorDenyCommands    []string
+	SupervisorRuntimes        []string
 	SupervisorWorkdir         string
 	WorkerMaxParallelJobs     int
 	WorkerPollInterval        time.Duration
@@ -96,7 +100,9 @@ var threadsSettings = []setting{
 		help: "issuers shown to MCP clients, comma separated; empty: threads.issuer, if it is an https URL"},
 	{key: "threads.public_url", def: "", alias: "PUBLIC_URL", help: "URL under which clients reach the server, shown to MCP clients"},
 	{key: "threads.mcp_origins", def: "", optional: true, alias: "MCP_ALLOWED_ORIGINS",
-		help: "origins of web pages that may use MCP, comma separated, beside those on loopback"},
+		help: "origins of web pages that may use MCP, comma separated, beside those on loopback and that of threads.public_url"},
+	{key: keyThreadsHosts, def: "", optional: true, alias: "MCP_ALLOWED_HOSTS",
+		help: "names under which a reverse proxy asks MCP on a loopback address, comma separated, beside localhost and the hosts of threads.public_url and threads.mcp_origins"},
 	{key: "threads.failed_auth_per_10s", def: 30, min: 1, max: maxCount, live: true, help: "refused tokens of one address in 10 s; one more is answered with 429"},
 	{key: "threads.hot_bytes", def: 67108864, min: 1 << 20, max: 1 << 40, help: "memory of the latest messages of all threads"},
 	{key: "threads.max_threads", def: 1000000, min: 1, max: maxCount, help: "threads in all states"},
@@ -108,6 +114,8 @@ var threadsSettings = []setting{
 	{key: "threads.trigger_fallback", def: "on", oneOf: []string{"on", FallbackOff}, alias: "TRIGGER_FALLBACK", help: "whether commands may be run for agents without a live runtime: on, off"},
 	{key: "threads.trigger_resume_argv", def: `["codex","exec","resume","{session_id}","{prompt}"]`, alias: "TRIGGER_RESUME_ARGV", help: "command that resumes a session, a JSON array"},
 	{key: "threads.trigger_spawn_argv", def: `["codex","exec","{prompt}"]`, alias: "TRIGGER_SPAWN_ARGV", help: "command that begins a session, a JSON array"},
+	{key: "threads.agent_grace_secs", def: 8, min: 0, max: maxSecs,
+		help: "time that commands for agents have when the server stops, which serves meanwhile; then they get SIGTERM, and SIGKILL a second later"},
 	{key: "threads.trigger_max_retries", def: 2, min: 0, max: 1000, alias: "TRIGGER_MAX_RETRIES", help: "deliveries that are tried again before a fallback"},
 	{key: "threads.trigger_resume_max_attempts", def: 2, min: 0, max: 1000, alias: "TRIGGER_RESUME_MAX_ATTEMPTS", help: "runs of the resume command for one job"},
 	{key: "threads.trigger_quiet_window_ms", def: 20000, min: 0, max: maxCount, alias: "TRIGGER_QUIET_WINDOW_MS", help: "how long after a key press a terminal counts as used by a person"},
@@ -119,6 +127,8 @@ var threadsSettings = []setting{
 	{key: "threads.supervisor_mode", def: supervisorAuto, oneOf: []string{supervisorAuto, SupervisorTmux, SupervisorOff}, alias: "SUPERVISOR_MODE", help: "how agents are woken: auto (tmux where it is installed), tmux, off (jobs stay queued)"},
 	{key: "threads.supervisor_tmux_sessions", def: "agents_*", alias: "SUPERVISOR_TMUX_SESSIONS", help: "names of tmux sessions that may be written to, comma separated, with * and ?"},
 	{key: "threads.supervisor_deny_commands", def: "sh,bash,dash,zsh,fish,ksh,tcsh,csh,pwsh,nu,sudo,su,ssh,login", optional: true, alias: "SUPERVISOR_DENY_COMMANDS", help: "programs in a terminal that are never written to, comma separated"},
+	{key: "threads.supervisor_runtimes", def: "", optional: true,
+		help: "programs in a terminal that may be written to, comma separated; empty: all but shells, prompts and those that are denied"},
 	{key: "threads.supervisor_workdir", def: "", alias: "SUPERVISOR_WORKDIR", help: "working directory of commands; empty: that of the server"},
 	{key: "threads.worker_max_parallel_jobs", def: 10, min: 1, max: 1000, alias: "WORKER_MAX_PARALLEL_JOBS", help: "attempts to wake an agent at a time"},
 	{key: "threads.worker_poll_interval_ms", def: 5000, min: 10, max: maxCount, alias: "WORKER_POLL_INTERVAL_MS", help: "time between two looks for jobs that are due"},
@@ -129,7 +139,12 @@ var threadsSettings = []setting{
 	{key: "threads.enable_automated_redaction", def: "false", oneOf: []string{"false"}, alias: "ENABLE_AUTOMATED_REDACTION", help: "false: nothing is redacted"},
 }
 
-const keyLinesAddr = "threads.lines_addr"
+// Settings that are named in errors.
+const (
+	keyLinesAddr    = "threads.lines_addr"
+	keyThreadsHosts = "threads.allowed_hosts"
+	keyAdminHosts   = "admin.allowed_hosts"
+)
 
 // KeySources returns how many key sources are set.
 func (t *Threads) KeySources() (n int) {
@@ -155,6 +170,7 @@ func (c *Config) checkThreads() problems {
 	if _, err := t.Lines().Listeners(); err != nil {
 		p = append(p, err.Error())
 	}
+	p = append(p, checkHosts(keyThreadsHosts, t.AllowedHosts)...)
 	switch n := t.KeySources(); {
 	case n > 1:
 		p = append(p, fmt.Sprintf("cannot use %d key sources: set one of threads.jwks_url, threads.jwks_file, threads.public_key_file and threads.hs256_secret_file", n))
@@ -165,6 +181,16 @@ func (c *Config) checkThreads() problems {
 			if c.origins[key].Layer != layerDefault && c.set(key) {
 				p = append(p, fmt.Sprintf("cannot open %s: there is no key source; set one of threads.jwks_url, threads.jwks_file, threads.public_key_file and threads.hs256_secret_file", key))
 			}
+		}
+	}
+	return p
+}
+
+// checkHosts refuses what no Host is.
+func checkHosts(key string, hosts []string) (p problems) {
+	for _, h := range hosts {
+		if strings.ContainsAny(h, "/*@ \t") {
+			p = append(p, fmt.Sprintf("cannot use %s = %q: want the name of a host, without scheme and path", key, h))
 		}
 	}
 	return p

@@ -14,13 +14,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+
+	"trunkline/engine/smallfile"
 )
 
 // Bounds of contexts.
@@ -280,12 +281,7 @@ func notThere(err error) bool {
 var errLong = fmt.Errorf("it is longer than %d bytes", maxFile)
 
 func read(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	text, err := smallfile.Read(path)
 	if err == nil && len(text) > maxFile {
 		err = errLong
 	}

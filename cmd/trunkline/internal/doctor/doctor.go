@@ -182,7 +182,7 @@ func (s *subject) path(name string) string { return filepath.Join(s.Root, name) 
 
 // settings looks where the settings come from, and what was not taken.
 func settings(_ context.Context, s *subject) []Finding {
-	const fix = "'trunkline config show' prints the names, values and origins of all settings"
+	const fix = "'trunkline config schema' prints the names, ranges and defaults of all settings"
 	if s.cfg == nil {
 		return []Finding{fail("", fix, "%v", s.Err)}
 	}

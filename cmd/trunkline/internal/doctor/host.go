@@ -207,7 +207,7 @@ func goBytes(text string) (n uint64, ok bool) {
 func allowedBytes(c *config.Config) uint64 {
 	k := &c.Kernel
 	n := uint64(k.MaxProcesses)*processBytes + uint64(k.MaxEnvelopeBytes) + uint64(k.MaxSessionBytes) +
-		uint64(k.StreamBufferTotalBytes) + uint64(k.SubscriptionNameBytes)
+		uint64(k.StreamBufferTotalBytes) + uint64(k.SubscriptionNameBytes) + uint64(k.MaxIdempotencyBytes)
 	if len(c.Toolhost.ListenAddr) > 0 {
 		n += uint64(c.Toolhost.UnfinishedLinesBytes)
 	}

@@ -60,7 +60,7 @@ func askKeySet(v *token.Verifier, issuer, audience string) error {
 	}
 	_, err = v.Verify(text)
 	var refusal *token.Refusal
-	if errors.As(err, &refusal) && !refusal.Retryable {
+	if errors.As(err, &refusal) && !refusal.Unavailable {
 		return nil // the keys are there, and it is none of theirs
 	}
 	return err
@@ -79,15 +79,21 @@ func projectSecrets(_ context.Context, s *subject) []Finding {
 	return []Finding{ok(key, "the files with tokens and keys can be read")}
 }
 
-// consoleTokens reads the files with the tokens of the web console.
+// consoleTokens reads the files with the tokens of the admin listener, and shows who may read it.
 func consoleTokens(_ context.Context, s *subject) []Finding {
 	const key = "admin.console_token_file"
 	a := &s.cfg.Admin
-	if a.ListenAddr == "" || a.ConsoleTokenFile == "" && a.ConsoleOperatorTokenFile == "" {
-		return []Finding{skip(key, "no file with a token is named")}
+	switch {
+	case a.ListenAddr == "":
+		return []Finding{skip(key, "%s is empty", keyAdmin)}
+	case !a.HasTokens() && !a.Loopback():
+		return []Finding{warn(key, "name a file with a token there, and leave admin.insecure_bind out", "%s %s is %s",
+			keyAdmin, a.ListenAddr, a.Readers())}
+	case !a.HasTokens():
+		return []Finding{skip(key, "no file with a token is named: %s is %s", a.ListenAddr, a.Readers())}
 	}
 	if _, _, err := a.ConsoleTokens(); err != nil {
 		return []Finding{fail(key, "name a file that this user can read, with a token of the length that the message names", "%v", err)}
 	}
-	return []Finding{ok(key, "the files with tokens can be read")}
+	return []Finding{ok(key, "the files with tokens can be read: %s is %s", a.ListenAddr, a.Readers())}
 }

@@ -65,8 +65,11 @@ func TestConsoleTokens(t *testing.T) {
 		t.Helper()
 		r.want(r.run(append([]string{"--admin-listen", "127.0.0.1:0"}, args...)...), "console.tokens", key, result, evidence)
 	}
-	f(Skipped, "no file")
-	f(OK, "can be read", "--set", key+"="+write(t, filepath.Join(dir, "good"), "0123456789abcdef"))
+	f(Skipped, "no file with a token is named: 127.0.0.1:0 is open to everybody on this machine")
+	f(Warning, "admin.listen_addr 192.0.2.1:0 is open to anybody who reaches it", "--admin-listen", "192.0.2.1:0", "--set",
+		"admin.insecure_bind=true")
+	f(OK, "can be read: 127.0.0.1:0 is closed without a token, but for probes and /metrics", "--set",
+		"admin.public_metrics=true", "--set", key+"="+write(t, filepath.Join(dir, "good"), "0123456789abcdef"))
 	f(Failed, "admin.console_operator_token_file", "--set", "admin.console_operator_token_file="+write(t, filepath.Join(dir, "short"), "0123456789abcde"))
 	f(Failed, "no such file", "--set", key+"="+filepath.Join(dir, "missing"))
 }

@@ -84,7 +84,7 @@ func tempFile(dir string) (*os.File, error) {
 	return f, nil
 }
 
-func storeDirectory(_ *subject, p place) Finding {
+func storeDirectory(s *subject, p place) Finding {
 	f, err := tempFile(p.dir)
 	if err == nil {
 		_, err = f.Write([]byte("x"))
@@ -97,6 +97,9 @@ func storeDirectory(_ *subject, p place) Finding {
 		return fail(keyDir, "name a directory in which files can be made", "%v", err)
 	case !p.made:
 		return ok(keyDir, "%s is not there yet; a file could be made and removed in %s, where a server makes it", p.name, p.dir)
+	}
+	if mode, open := s.cfg.Store.Open(); open {
+		return warn(keyDir, "chmod 700 "+p.dir, "other users can look into %s, which has mode %v", p.dir, mode)
 	}
 	return ok(keyDir, "a file could be made, written and removed in %s", p.dir)
 }

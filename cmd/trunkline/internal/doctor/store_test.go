@@ -14,6 +14,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
+	"trunkline/fuzz/kit"
 )
 
 // in runs the checks with a store in a directory.
@@ -25,6 +26,14 @@ func (r *rig) in(dir string, args ...string) *Report {
 func TestStoreDirectory(t *testing.T) {
 	r := newRig(t)
 	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.want(r.in(dir), "store.directory", "store.dir", Warning,
+		"other users can look into "+dir+", which has mode -rwxr-xr-x")
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	got := r.in(dir)
 	r.want(got, "store.directory", "store.dir", OK, "a file could be made, written and removed in "+dir)
 	r.want(got, "store.layout", "store.dir", OK, "is empty")
@@ -120,7 +129,7 @@ func TestStoreLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := holder.Start(); err != nil {
+	if err := kit.Start(holder); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {

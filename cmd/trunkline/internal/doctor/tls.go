@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/smallfile"
 )
 
 // certificateSoon is how long before its end a certificate is worth a warning.
@@ -66,7 +66,7 @@ func eachTLS(look func(a secured, now time.Time) []Finding) func(context.Context
 
 // leaf returns the certificate of a section.
 func (a secured) leaf() (*x509.Certificate, error) {
-	text, err := os.ReadFile(a.TLSCertFile)
+	text, err := smallfile.Read(a.TLSCertFile)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func tlsClients(a secured, now time.Time) []Finding {
 	if a.TLSClientCAFile == "" {
 		return []Finding{skip(key, "no certificate is asked of clients")}
 	}
-	text, err := os.ReadFile(a.TLSClientCAFile)
+	text, err := smallfile.Read(a.TLSClientCAFile)
 	var certs []*x509.Certificate
 	if err == nil {
 		certs, err = certificates(bytes.TrimSpace(text))

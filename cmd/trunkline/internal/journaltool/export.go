@@ -325,7 +325,7 @@ func parseRecord(rec []byte, r *record) error {
 		return err
 	case orchestration.Tag:
 		return orchestration.ParseChange(body, &r.Orchestration)
-	case idem.Tag:
+	case idem.Tag, idem.RequestTag:
 		r.OfKeys = true
 		return idem.ParseChange(body, &r.Keys)
 	case threads.Tag:
@@ -351,7 +351,7 @@ func (r *record) Kind() string {
 }
 
 // machineTags are the tags of the machines of a server's store.
-var machineTags = string([]byte{kernel.Tag, orchestration.Tag, idem.Tag, threads.Tag})
+var machineTags = string([]byte{kernel.Tag, orchestration.Tag, idem.Tag, idem.RequestTag, threads.Tag})
 
 func appendUint(b jsonx.Builder, name string, v uint64) jsonx.Builder {
 	return strconv.AppendUint(b.Name(name), v, 10)

@@ -110,6 +110,7 @@ type member struct {
 // decode decodes a line; l is valid until the next call. The members that are for people have to be
 // what the record is: an edited line is not taken for the record that it was made from.
 func (d *decoder) decode(text []byte, l *line) error {
+	text = jsonx.TrimBOM(text)
 	if p := jsonx.Check(text, jsonx.MaxDepth); !p.OK() {
 		return fmt.Errorf("it is no JSON: %s", p.Append(nil))
 	}

@@ -113,6 +113,16 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
+// TestDocsBeginWithTheirTitle checks that the first line of every page is its heading.
+func TestDocsBeginWithTheirTitle(t *testing.T) {
+	for page, text := range repository(t).texts {
+		if strings.HasSuffix(page, ".md") && !strings.HasPrefix(text, "# ") {
+			first, _, _ := strings.Cut(text, "\n")
+			t.Errorf("%s begins with %q instead of its title", page, first)
+		}
+	}
+}
+
 func deadLink(r *repo, page, target string) string {
 	if isRemote.MatchString(target) {
 		return ""

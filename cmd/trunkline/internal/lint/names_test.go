@@ -4,26 +4,25 @@ import (
 	"go/ast"
 	"go/types"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-
-	"golang.org/x/tools/go/packages"
 )
 
 // unusedNames lists names that no Go code of a program uses, each with its reason.
 var unusedNames = map[string]string{
-	"cmd/trunkline.becomes":        "called from the assembler file of the platform",
-	"cmd/trunkline.entry":          "the Makefile makes it the entry of the program",
-	"cmd/trunkline.ownEntry":       "a test finds out by it whether the program has that entry",
-	"engine/idem.Table.Waiting":    "tests of the tool server wait until a caller waits",
-	"engine/internal/poison.Byte":  "tests look for it in lent bytes of builds that poison them",
-	"engine/internal/poison.On":    "tests ask whether the build poisons lent bytes",
-	"engine/kernel.Kernel.Lenient": "tests compare the recovery in lanes with that in one goroutine",
-	"engine/store.Store.Digest":    "tests compare what two stores hold",
-	"engine/stream.Gate.Lingering": "tests wait until no connection lingers",
+	"bench/internal/goal.Grid.Markdown": "bench/report, a module of its own, uses it",
+	"bench/internal/load.StartCalls":    "bench/cluster and bench/peers, modules of their own, use it",
+	"cmd/trunkline.becomes":             "called from the assembler file of the platform",
+	"cmd/trunkline.entry":               "the Makefile makes it the entry of the program",
+	"cmd/trunkline.ownEntry":            "a test finds out by it whether the program has that entry",
+	"engine/idem.Table.Waiting":         "tests of the tool server wait until a caller waits",
+	"engine/internal/poison.Byte":       "tests look for it in lent bytes of builds that poison them",
+	"engine/internal/poison.On":         "tests ask whether the build poisons lent bytes",
+	"engine/kernel.Kernel.Lenient":      "tests compare the recovery in lanes with that in one goroutine",
+	"engine/store.Store.Digest":         "tests compare what two stores hold",
+	"engine/stream.Gate.Lingering":      "tests wait until no connection lingers",
 
 	"handlers/ipc/client.Conn.Done":                   "tests wait for the end of a connection",
 	"handlers/ipc/client.Conn.RegisterCommandHandler": clients,
@@ -37,9 +36,13 @@ var unusedNames = map[string]string{
 
 // unsharedNames lists exported names that no other package uses, each with its reason.
 var unsharedNames = map[string]string{
-	"bench/internal/goal.Ratios":                      "bench/cluster, a module of its own, uses it",
 	"bench/internal/load.MeasureRunning":              "bench/cluster, a module of its own, uses it",
 	"bench/internal/load.Running":                     "bench/cluster, a module of its own, uses it",
+	"bench/internal/goal.Grid.Markdown":               "bench/report, a module of its own, uses it",
+	"bench/internal/goal.Ratio":                       "bench/report, a module of its own, uses it",
+	"bench/internal/goal.Ratios":                      "bench/cluster, a module of its own, uses it",
+	"bench/internal/load.Calls":                       "bench/cluster and bench/peers, modules of their own, use it",
+	"bench/internal/load.StartCalls":                  "bench/cluster and bench/peers, modules of their own, use it",
 	"cmd/trunkline/chart.Figure":                      "bench/report, a module of its own, uses it",
 	"cmd/trunkline/internal/journaltool.Journal":      "functions return it",
 	"engine/bus.Bus.Subscribe":                        "tests and benchmarks of other rooms open plain subscriptions",
@@ -192,20 +195,15 @@ func (n *names) share() map[string]bool {
 }
 
 func loadNames(r *repo) (*names, error) {
-	cfg := &packages.Config{Dir: r.root, Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax |
-		packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedExportFile}
-	loaded, err := packages.Load(cfg, "./...")
+	loaded, err := checkTypes(r)
 	if err != nil {
 		return nil, err
 	}
 	n := &names{decls: make(map[string]*declared), users: make(map[string]bool),
 		programs: make(map[string]bool), imports: make(map[string][]string)}
 	for _, p := range loaded {
-		if len(p.Errors) > 0 {
-			return nil, p.Errors[0]
-		}
-		for _, f := range p.Syntax {
-			n.addFile(r.root, p, f)
+		for _, f := range p.files {
+			n.addFile(r, p, f)
 		}
 	}
 	n.findPrograms(loaded)
@@ -261,8 +259,8 @@ func (n *names) addTests(r *repo) {
 // folderOf returns the folder of a package of ours.
 func folderOf(path string) string { return strings.TrimPrefix(path, ours) }
 
-func (n *names) addFile(root string, p *packages.Package, f *ast.File) {
-	pkg := folderOf(p.PkgPath)
+func (n *names) addFile(r *repo, p *checkedPackage, f *ast.File) {
+	pkg := folderOf(p.ImportPath)
 	for _, imp := range f.Imports {
 		n.imports[pkg] = append(n.imports[pkg], strings.Trim(imp.Path.Value, `"`))
 	}
@@ -275,14 +273,13 @@ func (n *names) addFile(root string, p *packages.Package, f *ast.File) {
 		}
 		base := declared{pkg: pkg, generated: ast.IsGenerated(f)}
 		add := func(id *ast.Ident, uses ...ast.Node) *declared {
-			key := keyOf(p.TypesInfo.Defs[id])
+			key := keyOf(p.info.Defs[id])
 			if key == "" {
 				return &base
 			}
 			one := base
-			pos := p.Fset.Position(id.Pos())
-			file, _ := filepath.Rel(root, pos.Filename)
-			one.pos, one.exported = file+":"+itoa(pos.Line), id.IsExported()
+			pos := r.fset.Position(id.Pos())
+			one.pos, one.exported = pos.Filename+":"+itoa(pos.Line), id.IsExported()
 			for _, u := range uses {
 				one.uses = append(one.uses, n.mentioned(p, u)...)
 			}
@@ -308,7 +305,7 @@ func (n *names) addFile(root string, p *packages.Package, f *ast.File) {
 	}
 }
 
-func (n *names) addSpecs(p *packages.Package, d *ast.GenDecl, add func(*ast.Ident, ...ast.Node) *declared) {
+func (n *names) addSpecs(p *checkedPackage, d *ast.GenDecl, add func(*ast.Ident, ...ast.Node) *declared) {
 	var group []*declared // the constants of a declaration stand for each other: they number something
 	var keys []string
 	for _, s := range d.Specs {
@@ -322,7 +319,7 @@ func (n *names) addSpecs(p *packages.Package, d *ast.GenDecl, add func(*ast.Iden
 				if s.Type != nil {
 					one.shape = n.mentioned(p, s.Type)
 				}
-				if c, ok := p.TypesInfo.Defs[id].(*types.Const); ok {
+				if c, ok := p.info.Defs[id].(*types.Const); ok {
 					if one.typ = keyOfType(c.Type()); numbers(d) {
 						group, keys = append(group, one), append(keys, keyOf(c))
 					}
@@ -346,10 +343,10 @@ func numbers(d *ast.GenDecl) (found bool) {
 }
 
 // mentioned returns the keys of what a node uses.
-func (n *names) mentioned(p *packages.Package, node ast.Node) (keys []string) {
+func (n *names) mentioned(p *checkedPackage, node ast.Node) (keys []string) {
 	ast.Inspect(node, func(node ast.Node) bool {
 		if id, ok := node.(*ast.Ident); ok {
-			if key := keyOf(p.TypesInfo.Uses[id]); key != "" {
+			if key := keyOf(p.info.Uses[id]); key != "" {
 				keys = append(keys, key)
 			}
 		}
@@ -389,7 +386,7 @@ func keyOfType(t types.Type) string {
 }
 
 // findPrograms fills programs.
-func (n *names) findPrograms(loaded []*packages.Package) {
+func (n *names) findPrograms(loaded []*checkedPackage) {
 	var visit func(pkg string)
 	visit = func(pkg string) {
 		if !n.programs[pkg] {
@@ -403,13 +400,13 @@ func (n *names) findPrograms(loaded []*packages.Package) {
 	}
 	for _, p := range loaded {
 		if p.Name == "main" {
-			visit(folderOf(p.PkgPath))
+			visit(folderOf(p.ImportPath))
 		}
 	}
 }
 
 // findMethods marks the methods by which a type has all methods of some interface, by their names.
-func (n *names) findMethods(loaded []*packages.Package) {
+func (n *names) findMethods(loaded []*checkedPackage) {
 	interfaces := map[string][]*types.Interface{}
 	seen := make(map[*types.Package]bool)
 	add := func(t types.Type) {
@@ -435,15 +432,15 @@ func (n *names) findMethods(loaded []*packages.Package) {
 		}
 	}
 	for _, p := range loaded {
-		visit(p.Types)
-		for _, tv := range p.TypesInfo.Types {
+		visit(p.types)
+		for _, tv := range p.info.Types {
 			if tv.IsType() {
 				add(tv.Type)
 			}
 		}
 	}
 	for _, p := range loaded {
-		for _, o := range p.TypesInfo.Defs {
+		for _, o := range p.info.Defs {
 			if t, ok := o.(*types.TypeName); ok && !t.IsAlias() && !types.IsInterface(t.Type()) {
 				n.markMethods(types.NewMethodSet(types.NewPointer(t.Type())), interfaces)
 			}

@@ -91,9 +91,11 @@ func leaderless(err error) bool {
 }
 
 // Unanswered reports whether an error means no more than that no server has answered, as while they
-// elect a leader, or that too few see each other yet. It may be asked again.
+// elect a leader, that too few see each other yet, or that the one that answers does not know the
+// stream yet: Open makes what is missing. It may be asked again.
 func Unanswered(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders) ||
+		errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, nats.ErrStreamNotFound) ||
 		errors.As(err, &api) && (api.ErrorCode == notAvailable || api.ErrorCode == noPeers)
 }

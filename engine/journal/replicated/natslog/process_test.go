@@ -81,7 +81,7 @@ func (p *process) start(t *testing.T) {
 	p.cmd.Stderr = os.Stderr
 	_, err = p.cmd.StdinPipe() // Wait closes it
 	must(t, err)
-	must(t, p.cmd.Start())
+	must(t, kit.Start(p.cmd))
 }
 
 // kill kills it, and nothing of it runs any more when it returns.

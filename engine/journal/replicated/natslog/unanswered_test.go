@@ -20,7 +20,9 @@ func TestUnanswered(t *testing.T) {
 	for err, want := range map[error]bool{
 		context.DeadlineExceeded: true, nats.ErrTimeout: true, nats.ErrNoResponders: true, &jetstream.APIError{Code: 503, ErrorCode: 10008}: true,
 		&jetstream.APIError{Code: 400, ErrorCode: 10005}: true,
-		&jetstream.APIError{Code: 503, ErrorCode: 10039}: false, &jetstream.APIError{Code: 404, ErrorCode: 10059}: false, errors.New("streams could lose what was acknowledged"): false, context.Canceled: false,
+		&jetstream.APIError{Code: 404, ErrorCode: 10059}: true, &nats.APIError{Code: 404, ErrorCode: 10059}: true,
+		&jetstream.APIError{Code: 503, ErrorCode: 10039}:       false,
+		errors.New("streams could lose what was acknowledged"): false, context.Canceled: false,
 	} {
 		if natslog.Unanswered(fmt.Errorf("cannot open stream: %w", err)) != want {
 			t.Errorf("%v: not %v", err, want)

@@ -8,9 +8,13 @@
   const waitMin = 250, waitMax = 8000, pollEvery = 2000; // milliseconds
 
   const el = (id) => document.getElementById(id);
+  // visible writes controls, what turns the direction of writing and what has no width as escapes.
+  const visible = (text) => text.replace(/[^\P{C}\t\n]|[\p{Zl}\p{Zp}]/gu,
+    (c) => "\\u" + (c.codePointAt(0) > 0xffff ? "{" + c.codePointAt(0).toString(16) + "}" : c.codePointAt(0).toString(16).padStart(4, "0")));
+  const put = (e, text) => { e.textContent = visible(text); };
   const make = (tag, text, cls) => {
     const e = document.createElement(tag);
-    e.textContent = text;
+    put(e, text);
     if (cls) e.className = cls;
     return e;
   };
@@ -34,7 +38,7 @@
     id, root, state,
     last: null,         // stream_seq of the last event; null: none was asked for
     polled: null,       // last, when the list of projects came
-    session: null, live: false, plan: null, diffs: new Map(), steps: new Map(), bar: null, error: null, events: [], older: false,
+    session: null, live: false, plan: null, planned: null, diffs: new Map(), steps: new Map(), bar: null, error: null, events: [], older: false,
   });
 
   // --- the connection
@@ -132,13 +136,14 @@
     if (view.events.length > shownEvents) view.events.shift();
     paint("events");
     const take = takes[m.event];
-    if (take) take(m.payload);
+    if (take) take(m.payload, m);
   };
 
   const takes = {
-    StateChanged(p) { view.state = p.to; paint("state"); },
-    PlanProposed(p) {
+    StateChanged(p) { view.state = p.to; paint("state"); paint("plan"); },
+    PlanProposed(p, m) {
       view.plan = p.plan;
+      view.planned = m.sent_at;
       view.diffs = new Map();
       view.steps = new Map();
       view.bar = view.error = null;
@@ -163,6 +168,7 @@
   const poll = async () => {
     try {
       const answer = await fetch("projects", {cache: "no-store"});
+      if (answer.status === 401) location.reload(); // leads to the login
       if (!answer.ok) throw new Error(String(answer.status));
       projects = (await answer.json()).projects;
     } catch {
@@ -224,19 +230,21 @@
     },
     state() {
       if (!view) return;
-      el("root").textContent = view.root;
-      el("state").textContent = view.state;
+      put(el("root"), view.root);
+      put(el("state"), view.state);
       const p = view.bar;
       el("bar").max = p && p.total || 1;
       el("bar").value = p ? p.current : 0;
-      el("phase").textContent = p ? p.phase + " " + p.current + "/" + p.total : "–";
+      put(el("phase"), p ? p.phase + " " + p.current + "/" + p.total : "–");
       el("error").hidden = !view.error;
-      el("error").textContent = view.error ? view.error.code + ": " + view.error.message + " " + view.error.technical_detail : "";
+      put(el("error"), view.error ? view.error.code + ": " + view.error.message + " " + view.error.technical_detail : "");
     },
     plan() {
       const plan = view && view.plan;
-      el("about").textContent = plan ? "Version " + plan.version + ", " + plan.steps.length + " steps, about " + plan.estimated_tokens + " tokens" +
-        plan.constraints.map((c) => "; " + c.type + " " + c.description + " (" + c.scope + ")").join("") : "There is no plan.";
+      put(el("about"), plan ? "Version " + plan.version + ", " + plan.steps.length + " steps, about " + plan.estimated_tokens + " tokens; " + plan.id + ", made at " + view.planned +
+        plan.constraints.map((c) => "; " + c.type + " " + c.description + " (" + c.scope + ")").join("") : "There is no plan.");
+      el("next").hidden = !plan || view.state !== "AwaitingApproval";
+      if (plan) put(el("next"), "Approve it with: trunkline exacta approve " + plan.id.slice(0, 8) + " --project '" + view.root.replaceAll("'", "'\\''") + "'");
       el("steps").replaceChildren(...(plan ? plan.steps : []).map((s) => {
         const tr = document.createElement("tr");
         const result = view.steps.get(s.id) || "";
@@ -265,7 +273,8 @@
       const log = el("events").parentElement;
       const atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
       el("events").replaceChildren(...view.events.map((m) => {
-        const li = make("li", m.stream_seq + " " + m.event + " " + about(m), m.event === "ErrorRaised" ? "bad" : "");
+        const li = make("li", m.stream_seq + " " + m.sent_at.slice(11, 19) + " " + m.event + " " + about(m), m.event === "ErrorRaised" ? "bad" : "");
+        li.title = m.sent_at;
         li.dataset.seq = String(m.stream_seq);
         return li;
       }));

@@ -159,6 +159,13 @@ func parseTable(text string) (*tables, error) {
 		}
 	}
 	for _, r := range t.Rows {
+		if r.To == "" {
+			return nil, fmt.Errorf("%s.%s has no line to: which partitions of a cluster serve it", r.Service, r.Name)
+		}
+		isKey := func(f field) bool { return f.Key == r.To }
+		if destinations[r.To] == "" && !slices.ContainsFunc(r.Fields, isKey) {
+			return nil, fmt.Errorf("%s.%s goes to %s, which is no field of it", r.Service, r.Name, r.To)
+		}
 		if s := r.request(); s != nil {
 			t.Shapes = append(t.Shapes, s)
 		}

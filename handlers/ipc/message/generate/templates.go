@@ -19,10 +19,12 @@ var methods = index([]method{
 {{- end}}
 })
 
-// extensions are the methods and fields that the reference implementation does not have.
+// extensions are the methods and fields that the reference implementation does not have; the last
+// one is a field of all methods that change something.
 var extensions = []string{ {{range .Extensions}}
 	"{{.}}",
 {{- end}}
+	IdempotencyKey,
 }
 `,
 	"rows_gen_test.go": header + `

@@ -1,0 +1,187 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sys/unix"
+
+	"trunkline/cmd/trunkline/loadgen"
+)
+
+const (
+	// pacedTick is the usual time between two bursts.
+	pacedTick = time.Millisecond
+	// maxSlices bounds the memory of a run in slices: a histogram of one takes some 40 KiB.
+	maxSlices = 4096
+)
+
+// Paced is what a paced run showed: the latencies of each slice, of the requests that were due in
+// it.
+type Paced struct {
+	Start  time.Time
+	Width  time.Duration
+	Slices []Histogram
+}
+
+// Between adds up the slices that lie within from and to, which may be any times.
+func (p *Paced) Between(from, to time.Time) *Histogram {
+	l := new(Histogram)
+	for i := range p.Slices {
+		start := p.Start.Add(time.Duration(i) * p.Width)
+		if !start.Before(from) && !start.Add(p.Width).After(to) {
+			l.Merge(&p.Slices[i])
+		}
+	}
+	return l
+}
+
+// RunPaced sends for cfg.For, waits for all replies and returns their latencies. An ERROR frame or
+// a lost connection is an error.
+func RunPaced(cfg Config) (*Paced, error) {
+	if cfg.PerSec <= 0 || cfg.Slice <= 0 || cfg.For <= 0 {
+		return nil, fmt.Errorf("cannot run %.0f requests/s for %v in slices of %v", cfg.PerSec, cfg.For, cfg.Slice)
+	}
+	s, err := Start(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Wait(); err != nil {
+		return nil, err
+	}
+	return &Paced{Start: s.epoch, Width: cfg.Slice, Slices: s.workers[0].pace.slices}, nil
+}
+
+// pace is when the requests of a worker are due.
+type pace struct {
+	cfg    *Config
+	tick   int64
+	timer  int   // descriptor that is ready at every tick; -1: polled
+	total  int64 // requests of the run
+	sent   int64
+	turn   int // connection that is asked first
+	slices []Histogram
+}
+
+func (c *Config) checkPace() error {
+	if c.PerSec < 0 || c.For < 0 || c.Tick < 0 || c.Slice < 0 || c.Slice > 0 && (c.Slice < c.Tick || c.For/c.Slice >= maxSlices) {
+		return fmt.Errorf("cannot run %.0f requests/s in ticks of %v, for %v in slices of %v", c.PerSec, c.Tick, c.For, c.Slice)
+	}
+	return nil
+}
+
+// setPace has the worker send when requests are due, where the session asks for that.
+func (s *Session) setPace() error {
+	if s.cfg.PerSec == 0 {
+		return nil
+	}
+	p := &pace{cfg: &s.cfg, tick: int64(s.cfg.Tick), timer: -1, total: math.MaxInt64}
+	if p.tick == 0 {
+		p.tick = int64(pacedTick)
+	}
+	if s.cfg.For > 0 {
+		p.total = int64(s.cfg.PerSec * s.cfg.For.Seconds())
+	}
+	if s.cfg.Slice > 0 {
+		p.slices = make([]Histogram, s.cfg.For/s.cfg.Slice+1)
+	}
+	w := s.workers[0]
+	w.pace = p
+	if s.cfg.Spin {
+		return nil
+	}
+	var err error
+	if p.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC); err != nil {
+		return fmt.Errorf("cannot make a timer: %w", err)
+	}
+	every := unix.NsecToTimespec(p.tick)
+	err = unix.TimerfdSettime(p.timer, 0, &unix.ItimerSpec{Interval: every, Value: every}, nil)
+	if err == nil {
+		err = unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, p.timer, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: -1})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot set a timer: %w", err)
+	}
+	return nil
+}
+
+// close ends the timer.
+func (p *pace) close() {
+	if p != nil && p.timer >= 0 {
+		unix.Close(p.timer)
+	}
+}
+
+// ticked takes a tick off the timer. How many were missed, the clock shows as well.
+func (p *pace) ticked() {
+	var expired [8]byte
+	_, _ = unix.Read(p.timer, expired[:])
+}
+
+// deadline is when all replies have to be in; none for a run until Stop.
+func (p *pace) deadline(s *Session) time.Time {
+	if p.cfg.For == 0 {
+		return time.Time{}
+	}
+	return s.epoch.Add(p.cfg.For + drainTimeout)
+}
+
+// slice has the latencies of what was due at a time, in a histogram that is coarser than others.
+func (p *pace) slice(at int64) *Histogram {
+	l := &p.slices[min(at/int64(p.cfg.Slice), int64(len(p.slices)-1))]
+	if l.h == nil {
+		l.h = hdrhistogram.New(loadgen.LowestLatency, loadgen.HighestLatency, 2)
+	}
+	return l
+}
+
+// due returns when request n is due, in nanoseconds since the start.
+func (p *pace) due(n int64) int64 {
+	at := int64(float64(n) / p.cfg.PerSec * 1e9)
+	return at - at%p.tick
+}
+
+// sendDue sends what is due and has room on a connection.
+func (w *worker) sendDue(now int64) {
+	p := w.pace
+	for p.sent < p.total && p.due(p.sent) <= now {
+		c := w.roomy()
+		if c == nil {
+			return
+		}
+		n := p.together(p.cfg.Depth - c.inflight)
+		err := c.issue(n, p.due(p.sent))
+		if err == nil {
+			err = w.watch(c)
+		}
+		if err != nil {
+			w.fail(c, err) // and the run ends: a rate that some connections no longer carry is another rate
+			return
+		}
+		p.sent += int64(n)
+	}
+}
+
+// together returns how many requests, at most room, are one burst: those due at the same tick as
+// the next one.
+func (p *pace) together(room int) int {
+	n := 1
+	for most := min(room, max(p.cfg.Burst, 1)); n < most && p.sent+int64(n) < p.total && p.due(p.sent+int64(n)) == p.due(p.sent); {
+		n++
+	}
+	return n
+}
+
+// roomy returns the next connection that may send, nil if none may.
+func (w *worker) roomy() *pipeline {
+	for range w.conns {
+		c := w.conns[w.pace.turn]
+		w.pace.turn = (w.pace.turn + 1) % len(w.conns)
+		if c.inflight < w.s.cfg.Depth && len(c.unsent) == 0 {
+			return c
+		}
+	}
+	return nil
+}

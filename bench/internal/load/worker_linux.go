@@ -1,0 +1,264 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"trunkline/codec/frame"
+)
+
+const (
+	// closedBuffer is what a worker reads at a time, until a reply is larger.
+	closedBuffer = 256 << 10
+	// maxReply bounds one reply, in bytes: three times what servers send at most.
+	maxReply = 16 << 20
+	// drainTimeout bounds the wait for the replies that are still out when a run stops.
+	drainTimeout = 10 * time.Second
+	// pollMillis is how long an idle worker waits before it looks whether it should stop.
+	pollMillis = 20
+)
+
+var errClosed = errors.New("connection closed by the server")
+
+// worker drives its connections from one goroutine.
+type worker struct {
+	s       *Session
+	epoll   int
+	conns   []*pipeline
+	buf     []byte
+	latency Histogram
+	pace    *pace // nil: not paced
+
+	replies atomic.Uint64
+	chunks  atomic.Uint64
+	_       [64]byte // the counters are read from another core while they change
+}
+
+// pinned is run on the given CPUs. The thread is not unlocked, so that it ends with the goroutine
+// and takes its affinity along.
+func (w *worker) pinned(cpus []int) error {
+	if len(cpus) > 0 {
+		runtime.LockOSThread()
+		if err := pin(cpus); err != nil {
+			return err
+		}
+	}
+	return w.run()
+}
+
+// run sends, waits and counts until the session stops and nothing is in flight, or nothing is left
+// to send.
+func (w *worker) run() error {
+	events := make([]unix.EpollEvent, 1024)
+	var deadline time.Time
+	if w.pace != nil {
+		deadline = w.pace.deadline(w.s)
+	} else {
+		for _, c := range w.conns {
+			w.fail(c, c.issue(w.s.cfg.Depth, w.s.nanotime()))
+		}
+	}
+	for {
+		stopping := w.s.stopping.Load()
+		if w.idle(stopping) {
+			return nil
+		}
+		if stopping && deadline.IsZero() {
+			deadline = time.Now().Add(drainTimeout)
+		}
+		if !deadline.IsZero() && time.Now().After(deadline) {
+			return fmt.Errorf("%d replies missing %v after the last request", w.inflight(), drainTimeout)
+		}
+		n, err := unix.EpollWait(w.epoll, events, w.s.wait)
+		if err != nil && err != unix.EINTR {
+			return fmt.Errorf("cannot wait for replies: %w", err)
+		}
+		for _, e := range events[:max(n, 0)] {
+			if e.Fd >= 0 {
+				w.turn(w.conns[e.Fd], e.Events, stopping)
+			} else {
+				w.pace.ticked()
+			}
+		}
+		if w.pace != nil && !stopping {
+			w.sendDue(w.s.nanotime())
+		}
+	}
+}
+
+// idle reports that every connection is done. It looks at all of them only when that can be the
+// case.
+func (w *worker) idle(stopping bool) bool {
+	if w.pace != nil {
+		return w.s.deadConns.Load() > 0 || (stopping || w.pace.sent == w.pace.total) && w.inflight() == 0
+	}
+	if !stopping && !w.s.cfg.Once && w.s.deadConns.Load() == 0 {
+		return false
+	}
+	for _, c := range w.conns {
+		if !c.done(stopping) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *worker) inflight() (n int) {
+	for _, c := range w.conns {
+		if !c.dead {
+			n += c.inflight
+		}
+	}
+	return n
+}
+
+// turn serves one event of one connection.
+func (w *worker) turn(c *pipeline, events uint32, stopping bool) {
+	if c.dead {
+		return
+	}
+	replies, err := 0, error(nil)
+	if events&^unix.EPOLLOUT != 0 {
+		replies, err = w.read(c)
+	}
+	if err == nil && len(c.unsent) > 0 && events&unix.EPOLLOUT != 0 {
+		err = c.write(c.unsent)
+	}
+	now := w.s.nanotime()
+	if replies > 0 {
+		w.settle(c, replies, now)
+		w.replies.Add(uint64(replies))
+	}
+	if err == nil && !stopping && w.pace == nil {
+		err = c.issue(replies, now)
+	}
+	if err == nil {
+		err = w.watch(c)
+	}
+	w.fail(c, err)
+}
+
+// settle counts the latencies of replies that arrived at now.
+func (w *worker) settle(c *pipeline, replies int, now int64) {
+	if w.pace != nil && w.pace.slices != nil {
+		for ; replies > 0; replies-- {
+			c.settle(1, now, w.pace.slice(c.batches[c.head].at))
+		}
+		return
+	}
+	latency := &w.latency
+	if !w.s.recording.Load() {
+		latency = nil
+	}
+	c.settle(replies, now, latency)
+}
+
+// watch asks for EPOLLOUT exactly while something is unsent.
+func (w *worker) watch(c *pipeline) error {
+	if want := len(c.unsent) > 0; want != c.watching {
+		c.watching = want
+		e := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(c.index)}
+		if want {
+			e.Events |= unix.EPOLLOUT
+		}
+		return unix.EpollCtl(w.epoll, unix.EPOLL_CTL_MOD, c.fd, &e)
+	}
+	return nil
+}
+
+// read takes what has arrived and returns the number of whole replies in it.
+func (w *worker) read(c *pipeline) (replies int, err error) {
+	held := copy(w.buf, c.carry)
+	n, err := unix.Read(c.fd, w.buf[held:])
+	switch {
+	case err == unix.EAGAIN || err == unix.EINTR:
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("cannot read: %w", err)
+	case n == 0:
+		return 0, errClosed
+	}
+	in := w.buf[:held+n]
+	used, replies, err := w.split(c, in)
+	if err == nil && used == 0 && len(in) == len(w.buf) {
+		if len(w.buf) > maxReply {
+			err = errors.New("cannot take a reply larger than any frame")
+		}
+		w.buf = append(w.buf, make([]byte, len(w.buf))...) // in still names the old one
+	}
+	if err == nil && replies > c.inflight {
+		err = fmt.Errorf("cannot take %d replies to %d requests", replies, c.inflight)
+		replies = c.inflight
+	}
+	c.carry = append(c.carry[:0], in[used:]...)
+	return replies, err
+}
+
+// fail ends a connection that had an error: its requests in flight count as dropped.
+func (w *worker) fail(c *pipeline, err error) {
+	if err == nil {
+		return
+	}
+	c.dead = true
+	w.s.deadConns.Add(1)
+	w.s.dropped.Add(uint64(c.inflight))
+	w.s.report(err)
+	unix.Close(c.fd)
+}
+
+// split counts the replies in b by the protocol.
+func (w *worker) split(c *pipeline, b []byte) (used, replies int, err error) {
+	if w.s.cfg.Protocol == nil {
+		return w.splitFrames(c, b)
+	}
+	used, replies, events, err := w.s.cfg.Protocol(&w.s.cfg, b)
+	if events > 0 {
+		w.chunks.Add(uint64(events))
+	}
+	return used, replies, err
+}
+
+// splitFrames counts the unary replies in b and has every ERROR frame evaluated.
+func (w *worker) splitFrames(c *pipeline, b []byte) (used, replies int, err error) {
+	for {
+		kind, payload, n := frame.Split(b[used:], maxReply)
+		if n <= 0 {
+			if n == frame.Malformed {
+				err = errors.New("malformed frame")
+			}
+			return used, replies, err
+		}
+		used += n
+		switch kind {
+		case frame.Response:
+			c.tape.answered(1)
+			replies++
+		case frame.Error:
+			replies++
+			if err := w.s.refused(c.tape.answered(1), payload); err != nil {
+				return used, replies, err
+			}
+		case frame.StreamChunk, frame.StreamEnd:
+			w.chunks.Add(1)
+		default:
+			return used, replies, fmt.Errorf("cannot take a frame of type 0x%02X", byte(kind))
+		}
+	}
+}
+
+// pin binds the calling thread to some CPUs. The caller has locked its goroutine to the thread.
+func pin(cpus []int) error {
+	var set unix.CPUSet
+	for _, c := range cpus {
+		set.Set(c)
+	}
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("cannot pin to CPUs %v: %w", cpus, err)
+	}
+	return nil
+}

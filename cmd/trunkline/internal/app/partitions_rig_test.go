@@ -1,0 +1,153 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/cluster/peer"
+	"trunkline/engine/link"
+	"trunkline/engine/obs"
+	"trunkline/handlers/ipc/client"
+)
+
+// partitionsRig is a cluster of three nodes whose journal has three partitions, without a journal
+// and without elections: the services, the routers and the connections between them are made as Run
+// makes them. Node i owns partition i.
+type partitionsRig struct {
+	t     *testing.T
+	nodes []*server
+	mono  atomic.Int64 // since the time of wallStart, in nanoseconds
+	ends  atomic.Bool
+}
+
+const (
+	rigNodes  = 3
+	wallStart = 1700000000000 // in milliseconds
+)
+
+// newPartitionsRig starts the nodes. change completes their settings; may be nil. The clock of the
+// services stands until advance.
+func newPartitionsRig(t *testing.T, change func(*config.Config), set ...string) *partitionsRig {
+	t.Helper()
+	r := &partitionsRig{t: t}
+	cfg := settings(t, append([]string{"http.listen_addr=", "admin.listen_addr=", "threads.listen_addr=", "exacta.listen_addr=", fmt.Sprint("cluster.partitions=", rigNodes)}, set...)...)
+	cfg.Kernel.Now = r.now
+	if change != nil {
+		change(cfg)
+	}
+	for i := range rigNodes {
+		r.nodes = append(r.nodes, r.bind(cfg, fmt.Sprint("n", i+1)))
+	}
+	for i, s := range r.nodes {
+		for p, part := range s.parts {
+			c := part.current.Load()
+			if err := c.kernel.recover(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			c.lease.owns.Store(true)
+			if i == p {
+				c.kernel.peers = []bound{{ln: c.lease.local[kernelService], kind: kindLocal}}
+				c.kernel.serve(s.report)
+			} else { // what is for the partition goes to its owner
+				c.lease.local = r.nodes[p].parts[p].current.Load().lease.local
+			}
+		}
+	}
+	for _, s := range r.nodes {
+		s.router.serve(func(err error) {
+			if !r.ends.Load() { // a router may be shut down before it serves
+				s.report(err)
+			}
+		})
+	}
+	t.Cleanup(r.end)
+	return r
+}
+
+func (r *partitionsRig) now() link.Instant {
+	mono := r.mono.Load()
+	return link.Instant{Mono: int64(time.Hour) + mono, Wall: wallStart + mono/int64(time.Millisecond)}
+}
+
+func (r *partitionsRig) advance(d time.Duration) { r.mono.Add(int64(d)) }
+
+// bind opens what Run opens, for a node that has joined.
+func (r *partitionsRig) bind(cfg *config.Config, id string) *server {
+	r.t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	c := &cluster{cfg: &cfg.Cluster, id: id, ids: []string{"n1", "n2", "n3"}, term: cfg.Cluster.Lease, log: log,
+		watches: make([]atomic.Pointer[copyWatch], rigNodes),
+		dial:    peer.Config{Cluster: "rig", Node: id, Term: cfg.Cluster.Lease, Logger: log}}
+	c.dialer = peer.NewDialer(&c.dial)
+	c.closed, c.close = context.WithCancel(r.t.Context())
+	s, err := bind(cfg, Options{Build: obs.ReadBuild("test", "rev"), Logger: log, Banner: io.Discard, cluster: c})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+// addr returns where a node serves clients.
+func (r *partitionsRig) addr(node int) string { return r.nodes[node].router.bound[0].addr }
+
+// client returns a client of a node.
+func (r *partitionsRig) client(node int) *client.Conn {
+	r.t.Helper()
+	c, err := client.Dial(r.t.Context(), r.addr(node))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// sweep runs a garbage collection at each partition.
+func (r *partitionsRig) sweep() {
+	for p, s := range r.nodes {
+		s.parts[p].current.Load().kernel.svc.Sweep()
+	}
+}
+
+// drain answers what was asked and ends the connections.
+func (r *partitionsRig) drain() {
+	r.ends.Store(true)
+	var all sync.WaitGroup
+	for _, s := range r.nodes {
+		all.Go(func() { s.router.shutdown(s.grace()) })
+	}
+	all.Wait()
+}
+
+func (r *partitionsRig) end() {
+	r.drain()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for i, s := range r.nodes {
+		for p, part := range s.parts {
+			c := part.current.Load()
+			c.lease.owns.Store(false) // there is no journal to release
+			if i == p {
+				if err := c.kernel.shutdown(ctx); err != nil {
+					r.t.Error(err)
+				}
+			} else {
+				c.kernel.abort()
+			}
+			c.lease.close()
+		}
+		s.options.cluster.close()
+		s.options.cluster.dialer.Close()
+		select {
+		case err := <-s.failed:
+			r.t.Error(err)
+		default:
+		}
+	}
+}
