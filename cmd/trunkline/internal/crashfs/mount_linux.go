@@ -21,6 +21,9 @@ const (
 	blockBytes = 4096
 	blocks     = 4 << 30 / blockBytes
 	maxName    = 255
+	// unmountWait is how long a busy disk is asked to unmount: on a busy machine the kernel closes the
+	// files of a killed process later than the process ends.
+	unmountWait = 10 * time.Second
 	// syncedFile is the handle of a file whose writes are durable when they return.
 	plainFile, syncedFile = 0, 1
 )
@@ -28,8 +31,8 @@ const (
 // ErrUnavailable means that this system has no FUSE for this process.
 var ErrUnavailable = errors.New("it needs /dev/fuse, and the right to mount or the program fusermount3")
 
-// Mount mounts a disk at a directory, for processes of this user. unmount fails while a process
-// uses it. Its error is ErrUnavailable where nothing can be mounted.
+// Mount mounts a disk at a directory, for processes of this user. unmount fails when a process
+// still uses it after unmountWait. Mount's error is ErrUnavailable where nothing can be mounted.
 func (d *Disk) Mount(dir string) (unmount func() error, err error) {
 	m := &mounted{RawFileSystem: fuse.NewDefaultRawFileSystem(), disk: d, listings: make(map[uint64][]fuse.DirEntry)}
 	s, err := fuse.NewServer(m, dir, &fuse.MountOptions{
@@ -44,8 +47,14 @@ func (d *Disk) Mount(dir string) (unmount func() error, err error) {
 		return nil, errors.Join(err, s.Unmount())
 	}
 	return func() error {
-		if err := s.Unmount(); err != nil {
-			return fmt.Errorf("cannot unmount %s: %w", dir, err)
+		for began := time.Now(); ; {
+			err := s.Unmount() // tries for 0.3 s
+			if err == nil {
+				break
+			}
+			if time.Since(began) > unmountWait {
+				return fmt.Errorf("cannot unmount %s: %w", dir, err)
+			}
 		}
 		serving.Wait()
 		return nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -118,5 +119,17 @@ func TestMounted(t *testing.T) {
 	must(t, root.Close())
 	if _, err := os.Stat(at("x")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a directory is removed and there: %v", err)
+	}
+}
+
+// TestUnmountWaits: a disk whose last file is closed a second later is unmounted then.
+func TestUnmountWaits(t *testing.T) {
+	dir, unmount := on(t, New())
+	f, err := os.Create(filepath.Join(dir, "open"))
+	must(t, err)
+	time.AfterFunc(time.Second, func() { _ = f.Close() })
+	unmount()
+	if _, err := f.Stat(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the disk is unmounted while a file is open: %v", err)
 	}
 }
