@@ -21,8 +21,8 @@ const (
 	blockBytes = 4096
 	blocks     = 4 << 30 / blockBytes
 	maxName    = 255
-	// unmountWait is how long a busy disk is asked to unmount: on a busy machine the kernel closes the
-	// files of a killed process later than the process ends.
+	// unmountWait is how long a busy disk is asked to unmount: on a busy machine the kernel closes
+	// the files of a killed process later than the process ends.
 	unmountWait = 10 * time.Second
 	// syncedFile is the handle of a file whose writes are durable when they return.
 	plainFile, syncedFile = 0, 1
