@@ -13,17 +13,16 @@ import (
 // soakFault is something that happens to a cluster under load. What it leaves cut, stopped or dead
 // the round puts right.
 type soakFault struct {
-	name  string
-	usual bool // it is in the usual form of TestClusterSoak
-	do    func(s *soak)
+	name string
+	do   func(s *soak)
 }
 
 // soakFaults returns all kinds.
 func soakFaults() []soakFault {
 	return []soakFault{
-		{name: "the owner is cut off", usual: true, do: func(s *soak) { s.cutOwner(linkHeld, true, true) }},
+		{name: "the owner is cut off", do: func(s *soak) { s.cutOwner(linkHeld, true, true) }},
 		{name: "the owner is cut off, and what was under way is lost", do: func(s *soak) { s.cutOwner(linkLost, true, true) }},
-		{name: "the owner hears nothing", usual: true, do: func(s *soak) { s.cutOwner(linkLost, false, true) }},
+		{name: "the owner hears nothing", do: func(s *soak) { s.cutOwner(linkLost, false, true) }},
 		{name: "the owner is not heard", do: func(s *soak) { s.cutOwner(linkLost, true, false) }},
 		{name: "a standby is cut off", do: func(s *soak) { s.cutStandby(linkHeld) }},
 		{name: "a standby is cut off, and what was under way is lost", do: func(s *soak) { s.cutStandby(linkLost) }},
@@ -31,7 +30,7 @@ func soakFaults() []soakFault {
 		{name: "two nodes do not reach each other", do: (*soak).cutPair},
 		{name: "all links are slow", do: (*soak).slow},
 		{name: "links come and go", do: (*soak).flap},
-		{name: "owners die in the middle of snapshots and purges", usual: true, do: (*soak).killOwners},
+		{name: "owners die in the middle of snapshots and purges", do: (*soak).killOwners},
 		{name: "a standby dies, and comes back with an old snapshot", do: (*soak).killStandby},
 		{name: "all nodes die", do: (*soak).killAll},
 		{name: "the owner stands still", do: (*soak).pauseOwner},

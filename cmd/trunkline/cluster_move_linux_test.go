@@ -267,7 +267,7 @@ func (r *clusterRig) drained() (count int) {
 
 // TestClusterOfAnotherSize: a node with another number of partitions does not join.
 func TestClusterOfAnotherSize(t *testing.T) {
-	besideOthers(t)
+	longBesideOthers(t)
 	r := newClusterRig(t)
 	n := r.but(r.owner(r.nodes...))[0]
 	n.terminate()

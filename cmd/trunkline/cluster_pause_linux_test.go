@@ -28,7 +28,7 @@ func (c *countedConn) Write(p []byte) (int, error) {
 // TestClusterPausedOwner: an owner is stopped for longer than its lease, and has requests waiting
 // when it goes on. None of its answers shows the state that was before the next owner's changes.
 func TestClusterPausedOwner(t *testing.T) {
-	besideOthers(t)
+	longBesideOthers(t)
 	r := newClusterRig(t)
 	for round := range rounds.Few(1, 1) {
 		pid, queued := fmt.Sprint("p", round), fmt.Sprint("q", round)

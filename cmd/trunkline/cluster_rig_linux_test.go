@@ -119,8 +119,7 @@ func besideOthers(t *testing.T) {
 	t.Cleanup(func() { <-clusters })
 }
 
-// longBesideOthers is besideOthers for a test that only the long form runs: the usual form has
-// another test of its kind.
+// longBesideOthers is besideOthers for a test that only the long form runs.
 func longBesideOthers(t *testing.T) {
 	t.Helper()
 	if !rounds.Long() {

@@ -103,7 +103,7 @@ func filledCluster(t *testing.T, settings ...string) (*clusterRig, *usageBook, *
 // end is cut off too. The node notices, shows it, and copies the journal anew from the two others,
 // while clients of all nodes work and nothing is answered that was not written.
 func TestClusterRottenCopy(t *testing.T) {
-	besideOthers(t)
+	longBesideOthers(t)
 	rottenCopy(t)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 
 	"trunkline/engine/obs"
 	"trunkline/fuzz/kit"
-	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ops"
 )
@@ -32,7 +32,7 @@ var soakAsked = soakFlags(flag.CommandLine)
 
 func soakFlags(f *flag.FlagSet) *soakOptions {
 	o := new(soakOptions)
-	f.IntVar(&o.rounds, "rounds", 0, "rounds of TestClusterSoak; 0: what a test has time for")
+	f.IntVar(&o.rounds, "rounds", 0, "rounds of TestClusterSoak; 0: soakLong")
 	f.Uint64Var(&o.seed, "seed", rand.Uint64(), "of the faults of TestClusterSoak; one is drawn unless it is given")
 	f.StringVar(&o.fault, "fault", "", "a part of the names of the faults of TestClusterSoak; empty is all of them")
 	return o
@@ -202,11 +202,8 @@ const soakLong = 8
 // TestClusterSoak has faults happen, one after the other. The seed decides which and when; what the
 // nodes are just doing then it does not.
 func TestClusterSoak(t *testing.T) {
-	besideOthers(t)
-	n := soakAsked.rounds
-	if n == 0 && rounds.Long() {
-		n = soakLong
-	}
+	longBesideOthers(t)
+	n := cmp.Or(soakAsked.rounds, soakLong)
 	t.Logf("the seed is %d", soakAsked.seed)
 	s := newSoak(t, soakAsked.seed)
 	if soakAsked.rounds > 0 {
@@ -227,11 +224,10 @@ func TestClusterSoak(t *testing.T) {
 	t.Logf("%d rounds, %d counters, the seed is %d", s.round, len(s.known), soakAsked.seed)
 }
 
-// plan returns the faults of some rounds, all kinds before any a second time; of 0 rounds those of
-// the usual form.
+// plan returns the faults of some rounds, all kinds before any a second time.
 func (s *soak) plan(n int) (plan []soakFault) {
-	all := slices.DeleteFunc(soakFaults(), func(f soakFault) bool { return !strings.Contains(f.name, soakAsked.fault) || n == 0 && !f.usual })
-	if n == 0 || len(all) == 0 {
+	all := slices.DeleteFunc(soakFaults(), func(f soakFault) bool { return !strings.Contains(f.name, soakAsked.fault) })
+	if len(all) == 0 {
 		return all
 	}
 	for len(plan) < n {

@@ -277,7 +277,7 @@ func (r *threadRig) ownBy(n *clusterNode) {
 // and one loses its directory. What was acknowledged is there once, every thread has its numbers
 // without a gap, a key gets its first answer, and readers go on where they were.
 func TestClusterThreads(t *testing.T) {
-	besideOthers(t)
+	longBesideOthers(t)
 	r := newThreadRig(t)
 	book := newThreadBook(r, 4)
 	load := book.load(2)

@@ -6,17 +6,13 @@ import (
 	"testing"
 
 	"trunkline/fuzz/kit"
-	"trunkline/fuzz/rounds"
 )
 
 // TestClusterUpgrade: the nodes of a cluster are replaced by those of another version, one after
 // the other, the owner at last, while clients work. They lose connections, and nothing else. In
 // between the cluster has both versions, and either may own the journal.
 func TestClusterUpgrade(t *testing.T) {
-	besideOthers(t)
-	if !rounds.Long() {
-		t.Skip("the long form alone: it builds the program")
-	}
+	longBesideOthers(t)
 	dir := t.TempDir()
 	from, to := kit.Program(t, dir), filepath.Join(dir, "newer")
 	kit.Build(t, to, "v1.0.1")

@@ -204,7 +204,7 @@ func podAnswers(t *testing.T, c kubeContainer, lines ...string) {
 // TestPodsOfAClusterAnswerTheirProbes starts three nodes with the variables of the pods, each on a
 // loopback address of its own, which stands for its name.
 func TestPodsOfAClusterAnswerTheirProbes(t *testing.T) {
-	besideOthers(t)
+	longBesideOthers(t)
 	c := readManifest[kubeStatefulSet](t, "cluster/statefulset.yaml").Spec.Template.Spec.Containers[0]
 	dir := t.TempDir()
 	writeAuthority(t, dir)

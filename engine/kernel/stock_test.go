@@ -60,6 +60,9 @@ func TestRecoveryTakesRuns(t *testing.T) {
 // TestRunsGoWithTheirPieces: what was loaded and has ended keeps no run, in whatever order it ends,
 // and what comes after it has spare pages again.
 func TestRunsGoWithTheirPieces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes 2¹⁷ processes twice, and nothing at once")
+	}
 	const n = 1 << 17
 	pid := func(i int) []byte { return fmt.Appendf(nil, "process-%028d", i) }
 	cfg := Config{Defaults: unlimited(), Shards: minShards}

@@ -103,11 +103,11 @@ func TestConversationsRouted(t *testing.T) {
 // the program makes its services and routers.
 func TestConversationsOfTheProgram(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("a short run builds no program")
+	if !rounds.Long() {
+		t.Skip("builds the tests of the program's parts, in the long form")
 	}
 	program := buildProgram(t)
-	routed(t, sample(6), func(s *script) { s.program = program })
+	routed(t, sample(1), func(s *script) { s.program = program })
 }
 
 // sample returns a function that skips all but one of step conversations in other than the long
