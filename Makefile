@@ -18,8 +18,8 @@ BINARY   ?= bin/trunkline
 # bench/cluster, bench/peers, bench/report and deploy/packages are modules of their own, so that what they need never enters the main one.
 ROOMS      := bench cmd codec deploy engine fuzz handlers
 CONCURRENT := ./engine/... ./handlers/...
-# The core of them, which compiles fast under the race detector: without the database and the WebAssembly runtime.
-LIGHT      := $(addprefix ./engine/,bus idem internal/... kernel link orchestration procgroup reactor stream table)
+# The core of them, which compiles fast under the race detector: without the database, HTTP and the event loop.
+LIGHT      := $(addprefix ./engine/,bus idem internal/... kernel link orchestration procgroup table)
 RACY       ?= $(CONCURRENT)
 PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"trunkline/codec/wire"
+	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ipc/client"
 )
 
@@ -130,7 +131,7 @@ func TestIdempotencyKeysOutliveKills(t *testing.T) {
 	r.ready(n)
 	l := newKeyedLoad(r, 4)
 	defer l.end()
-	for range 4 {
+	for range rounds.Pick(2, 4) {
 		l.more(30)
 		n.kill()
 		n.start()
@@ -147,7 +148,7 @@ func TestClusterIdempotencyKeys(t *testing.T) {
 	l := newKeyedLoad(r, 6)
 	defer l.end()
 	l.more(20)
-	for p := range partitions {
+	for p := range rounds.Pick(2, partitions) {
 		at := slices.IndexFunc(r.nodes, func(n *clusterNode) bool { return n.runs() })
 		dies := r.byID(r.nodes[at].ownerOf(p))
 		if p == 1 {

@@ -88,7 +88,7 @@ func neverTwice(t *testing.T, mode string) {
 	for n := range callers {
 		wg.Go(func() { callAgain(s.socket(), rand.New(rand.NewPCG(uint64(n), 1)), keys, 0, o, stop) })
 	}
-	for range min(6, rounds.Of(1, 2)) { // each kill takes keys, and the table holds only so many
+	for range rounds.Pick(1, 6) { // each kill takes keys, and the table holds only so many
 		time.Sleep(300*time.Millisecond + rand.N(400*time.Millisecond))
 		s.kill()
 		s.start()
