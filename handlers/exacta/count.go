@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"hash/maphash"
 	"regexp"
+	"sync"
 )
 
 // Bounds of what is kept of the output of a build.
@@ -13,26 +14,31 @@ const (
 	tailSize = 4096     // exacta §4.13
 )
 
-// Patterns of lines (exacta §4.13).
-var (
-	ansi      = regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]`)
-	skipped   = regexp.MustCompile(`generated \d+ warnings?|could not compile|aborting due to|^For more information`)
-	anError   = regexp.MustCompile(`(?i)\b(fatal error|error)\b ?(\[?[A-Z]{1,4}\d{1,5}\]?)?\s*:`)
-	aWarning  = regexp.MustCompile(`(?i)\bwarning\b ?(\[?[A-Z]{1,4}\d{1,5}\]?)?\s*:`)
-	errorOfGo = regexp.MustCompile(`^[^:\s]+\.go:\d+(:\d+)?: `)
-	errorOfJS = regexp.MustCompile(`^(\w+)?Error: `)
-)
+// linePatterns are the patterns of lines (exacta §4.13). A match of the last three is a line by
+// which a tool names a package that the project needs and does not have; a module by a path is no
+// package.
+type linePatterns struct {
+	ansi, skipped, anError, aWarning, errorOfGo, errorOfJS, goMisses, npmMisses, cargoMisses *regexp.Regexp
+}
 
-// Lines by which a tool names a package that the project needs and does not have. A module by a
-// path is no package.
-var (
-	goMisses    = regexp.MustCompile(`: no required module provides package ([^\s;:]{1,200})(?:[;:]|$)`)
-	npmMisses   = regexp.MustCompile(`^Error: Cannot find module '((?:@[a-z0-9~-][a-z0-9._~-]{0,100}/)?[a-z0-9~-][a-z0-9._~-]{0,100})'$`)
-	cargoMisses = regexp.MustCompile("^error: no matching package named `([A-Za-z0-9_-]{1,100})` found$")
-)
+// patterns are compiled for the first build.
+var patterns = sync.OnceValue(func() *linePatterns {
+	return &linePatterns{
+		ansi:        regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]`),
+		skipped:     regexp.MustCompile(`generated \d+ warnings?|could not compile|aborting due to|^For more information`),
+		anError:     regexp.MustCompile(`(?i)\b(fatal error|error)\b ?(\[?[A-Z]{1,4}\d{1,5}\]?)?\s*:`),
+		aWarning:    regexp.MustCompile(`(?i)\bwarning\b ?(\[?[A-Z]{1,4}\d{1,5}\]?)?\s*:`),
+		errorOfGo:   regexp.MustCompile(`^[^:\s]+\.go:\d+(:\d+)?: `),
+		errorOfJS:   regexp.MustCompile(`^(\w+)?Error: `),
+		goMisses:    regexp.MustCompile(`: no required module provides package ([^\s;:]{1,200})(?:[;:]|$)`),
+		npmMisses:   regexp.MustCompile(`^Error: Cannot find module '((?:@[a-z0-9~-][a-z0-9._~-]{0,100}/)?[a-z0-9~-][a-z0-9._~-]{0,100})'$`),
+		cargoMisses: regexp.MustCompile("^error: no matching package named `([A-Za-z0-9_-]{1,100})` found$"),
+	}
+})
 
 // counter counts errors and warnings in the output of a build (exacta §4.13).
 type counter struct {
+	*linePatterns
 	own, misses      *regexp.Regexp // of the tool; nil: it has none
 	missing          string         // the first package that is missing
 	line             []byte
@@ -44,14 +50,14 @@ type counter struct {
 }
 
 func newCounter(tool string) *counter {
-	c := &counter{seed: maphash.MakeSeed(), seen: make(map[uint64]struct{})}
+	c := &counter{linePatterns: patterns(), seed: maphash.MakeSeed(), seen: make(map[uint64]struct{})}
 	switch tool {
 	case "go":
-		c.own, c.misses = errorOfGo, goMisses
+		c.own, c.misses = c.errorOfGo, c.goMisses
 	case "npm":
-		c.own, c.misses = errorOfJS, npmMisses
+		c.own, c.misses = c.errorOfJS, c.npmMisses
 	case "cargo":
-		c.misses = cargoMisses
+		c.misses = c.cargoMisses
 	}
 	return c
 }
@@ -76,9 +82,9 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // end takes a line that is complete.
 func (c *counter) end() {
-	line := bytes.TrimSpace(ansi.ReplaceAll(c.line, nil))
+	line := bytes.TrimSpace(c.ansi.ReplaceAll(c.line, nil))
 	c.line = c.line[:0]
-	if len(line) == 0 || skipped.Match(line) {
+	if len(line) == 0 || c.skipped.Match(line) {
 		return
 	}
 	if c.misses != nil && c.missing == "" {
@@ -86,8 +92,8 @@ func (c *counter) end() {
 			c.missing = string(m[1])
 		}
 	}
-	isError := anError.Match(line) || c.own != nil && c.own.Match(line)
-	if !isError && !aWarning.Match(line) {
+	isError := c.anError.Match(line) || c.own != nil && c.own.Match(line)
+	if !isError && !c.aWarning.Match(line) {
 		return
 	}
 	key := maphash.Bytes(c.seed, line)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"trunkline/codec/jsonx"
@@ -200,7 +201,7 @@ func newest(log []byte, ends []int, most int) []byte {
 	return log[from:]
 }
 
-var email = regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+`)
+var email = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+`) })
 
 // hider returns what removes from a text what no bundle shows (exacta §6.6).
 func hider(root, home string) func(string) string {
@@ -210,7 +211,7 @@ func hider(root, home string) func(string) string {
 	}
 	replacer := strings.NewReplacer(places...)
 	return func(text string) string {
-		return redact(email.ReplaceAllString(replacer.Replace(text), secret.Redacted))
+		return redact(email().ReplaceAllString(replacer.Replace(text), secret.Redacted))
 	}
 }
 

@@ -3,13 +3,14 @@ package secret
 import (
 	"bytes"
 	"regexp"
+	"sync"
 )
 
 // pattern is an expression with the bytes that a match needs.
 type pattern struct {
 	needs []string // each match holds one of them; in lower case if fold is set
 	fold  bool     // the letters of needs stand for both cases
-	re    *regexp.Regexp
+	re    func() *regexp.Regexp
 }
 
 // high are the patterns of high confidence, in the order of exacta §6.6. The group of one is the
@@ -36,12 +37,17 @@ var probable = []pattern{
 	exact(`://[^/\s:@]+:[^/\s@]+@`, "://"),
 }
 
+// lazy compiles an expression when it is used first: most runs of the program never scan.
+func lazy(re string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(re) })
+}
+
 func exact(re string, needs ...string) pattern {
-	return pattern{needs: needs, re: regexp.MustCompile(re)}
+	return pattern{needs: needs, re: lazy(re)}
 }
 
 func folded(re string, needs ...string) pattern {
-	return pattern{needs: needs, fold: true, re: regexp.MustCompile(re)}
+	return pattern{needs: needs, fold: true, re: lazy(re)}
 }
 
 // mayMatch reports whether text has the bytes that a match needs.

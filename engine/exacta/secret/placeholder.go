@@ -2,7 +2,6 @@ package secret
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 )
 
@@ -10,16 +9,16 @@ import (
 // one of the first two forms.
 var (
 	// codeEnds is the end of a literal, where code adds the value: "Authorization: Basic "+auth.
-	codeEnds = regexp.MustCompile("^\\\\?[\"'`](?:$|[),;\\]}:\\\\]|[+.&](?:$|\\$?" + nameWord + "(?:[_.]" + nameWord + "){0,7}\\d{0,2}(?:$|\\+[\"'`]|[^\\w.+/=~\"'`-])))")
+	codeEnds = lazy("^\\\\?[\"'`](?:$|[),;\\]}:\\\\]|[+.&](?:$|\\$?" + nameWord + "(?:[_.]" + nameWord + "){0,7}\\d{0,2}(?:$|\\+[\"'`]|[^\\w.+/=~\"'`-])))")
 	// variable is $TOKEN, ${token}, $(cat, <your-token>, {{ token, %s, [TOKEN], ***, ... and alike:
 	// a name has words of one case or with few humps, and no more than two digits at its end.
-	variable = regexp.MustCompile("^\\\\?[\"'`]?(?:[$<{%\\[#@(]+(?:$|(?:" + nameWord + "(?:[_.:-]" + nameWord + "){0,7}\\d{0,2}[)}\\]>%]*s?|[)}\\]>%]+)" + closed + ")|(?:[*.xX]{3,}|…)" + closed + ")")
+	variable = lazy("^\\\\?[\"'`]?(?:[$<{%\\[#@(]+(?:$|(?:" + nameWord + "(?:[_.:-]" + nameWord + "){0,7}\\d{0,2}[)}\\]>%]*s?|[)}\\]>%]+)" + closed + ")|(?:[*.xX]{3,}|…)" + closed + ")")
 	// plain is a value without any of these signs around it.
-	plain = regexp.MustCompile("^\\\\?[\"'`]?([A-Za-z0-9._~+/=-]+)" + ends)
+	plain = lazy("^\\\\?[\"'`]?([A-Za-z0-9._~+/=-]+)" + ends)
 	// joined is the end of a literal and another one, which code joins to it; the line of the other
 	// one may begin with the sign of a diff.
-	joined = regexp.MustCompile("^\\\\?[\"'`]\\s*(?:[+.&]\\s*){0,2}[\"'`]([A-Za-z0-9._~+/=-]{8,})[\"'`\\\\]")
-	words  = regexp.MustCompile(`[A-Z]+(?:[a-z]+)?|[a-z]+`)
+	joined = lazy("^\\\\?[\"'`]\\s*(?:[+.&]\\s*){0,2}[\"'`]([A-Za-z0-9._~+/=-]{8,})[\"'`\\\\]")
+	words  = lazy(`[A-Z]+(?:[a-z]+)?|[a-z]+`)
 )
 
 // Parts of the expressions.
@@ -42,17 +41,17 @@ const maxPlaceholder = 256
 // continues reports whether a text begins with the end of a literal, and a credential in the one
 // that code joins to it: "Authorization: Bearer " + "h480djs93hd8".
 func continues(text []byte) bool {
-	m := joined.FindSubmatch(text)
+	m := joined().FindSubmatch(text)
 	return m != nil && !placeholder(m[1])
 }
 
 // placeholder reports whether the value of a match only stands for a credential: a variable, words
 // such as YOUR_TOKEN or my-api-key, a run of x, a text with "example".
 func placeholder(value []byte) bool {
-	if codeEnds.Match(value) || variable.Match(value) {
+	if codeEnds().Match(value) || variable().Match(value) {
 		return true
 	}
-	m := plain.FindSubmatch(value)
+	m := plain().FindSubmatch(value)
 	if m == nil {
 		return false
 	}
@@ -63,7 +62,7 @@ func placeholder(value []byte) bool {
 	if containsFold(text, "example") {
 		return true
 	}
-	known, found := 0, words.FindAll(text, -1)
+	known, found := 0, words().FindAll(text, -1)
 	for _, w := range found {
 		w := strings.ToLower(string(w))
 		if strings.Contains(placeholderWords, " "+w+" ") || len(w) > 2 && strings.Trim(w, "x") == "" {
@@ -73,7 +72,7 @@ func placeholder(value []byte) bool {
 		}
 	}
 	digits := 0
-	for _, c := range words.ReplaceAll(text, nil) {
+	for _, c := range words().ReplaceAll(text, nil) {
 		if '0' <= c && c <= '9' {
 			digits++
 		} else if c != '_' && c != '-' && c != '.' {

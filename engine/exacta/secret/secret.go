@@ -13,7 +13,7 @@ const rounds = 4
 func Find(text []byte) bool {
 	for i := range high {
 		for rest := text; high[i].mayMatch(rest); {
-			m := high[i].re.FindSubmatchIndex(rest)
+			m := high[i].re().FindSubmatchIndex(rest)
 			switch {
 			case m == nil:
 				rest = nil
@@ -32,7 +32,7 @@ func Leaks(text []byte) bool { return anyMatch(high, text) || anyMatch(probable,
 
 func anyMatch(patterns []pattern, text []byte) bool {
 	for i := range patterns {
-		if patterns[i].mayMatch(text) && patterns[i].re.Match(text) {
+		if patterns[i].mayMatch(text) && patterns[i].re().Match(text) {
 			return true
 		}
 	}
@@ -69,7 +69,7 @@ func spans(text []byte) []span {
 			if !patterns[i].mayMatch(text) {
 				continue
 			}
-			for _, m := range patterns[i].re.FindAllIndex(text, -1) {
+			for _, m := range patterns[i].re().FindAllIndex(text, -1) {
 				all = append(all, span{m[0], m[1]})
 			}
 		}
