@@ -200,7 +200,9 @@ func TestMonitorEndsWithItsToken(t *testing.T) {
 	write("o", operatorToken)
 	r := startReloadable(t, files...)
 	r.token = operatorToken
-	r.dial(r.addr("kernel ipc"))
+	if _, err := r.dial(r.addr("kernel ipc")).Ping(t.Context(), nil); err != nil { // so that the server has it
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr("admin")+"/monitor?conn=ipc-1", nil)
