@@ -139,7 +139,8 @@ func TestMaxProcs(t *testing.T) {
 		if got := srv.io.next(patience); !strings.Contains(got, want) {
 			t.Errorf("%s: got %s", procs, got)
 		}
-		if pid, err := os.ReadFile(pidFile); err == nil && !gone(string(pid)) {
+		pid, err := os.ReadFile(pidFile)
+		if err == nil && len(pid) > 0 && !gone(string(pid)) { // empty: the worker was ended before it wrote
 			t.Errorf("%s: the worker's child lives on", procs)
 		}
 	}
