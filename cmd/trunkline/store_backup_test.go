@@ -176,7 +176,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(len(mode))))
 			var acked []string
 			during, killed := 0, 0
-			for round := range rounds.Of(1, 1) {
+			for round := range rounds.Pick(1, 16) {
 				s := startStoreServer(t, dir, mode, round)
 				for len(s.answered()) < 200 {
 					time.Sleep(time.Millisecond)
