@@ -26,6 +26,7 @@ import (
 //	> text             sends a message
 //	>N Command {…}     sends a request with the id number N and the project_id
 //	< text             the next message is this one
+//	& text             the same, with those of the & lines around it in any order
 //	<N {…}             the next message that is no LogEntry is the answer N with this result
 //	<N CODE detail     the same with an error; detail is how technical_detail begins
 //	<* Event {…}       the same, an event with this payload
@@ -87,7 +88,8 @@ type conversation struct {
 	server    *server
 	client    *client
 	at        string
-	execution string // the last execution_id of an answer
+	execution string   // the last execution_id of an answer
+	loose     []string // what is expected next, in any order
 }
 
 func (c *conversation) fatalf(format string, args ...any) {
@@ -106,6 +108,19 @@ func (c *conversation) check(err error) {
 func (c *conversation) do(line string) {
 	c.t.Helper()
 	verb, rest, _ := strings.Cut(line, " ")
+	if verb == "&" {
+		c.loose = append(c.loose, rest)
+		return
+	}
+	for len(c.loose) > 0 {
+		c.client.logs = true
+		m := c.client.next()
+		i := slices.IndexFunc(c.loose, func(want string) bool { return matches(want, m.line) })
+		if i < 0 {
+			c.fatalf("got  %s\nwant one of %q", m.line, c.loose)
+		}
+		c.loose = slices.Delete(c.loose, i, i+1)
+	}
 	switch {
 	case verb == "start":
 		flags := c.server.flags
