@@ -33,6 +33,9 @@ func newKey() []byte { return []byte(rand.Text() + rand.Text()) } // 26 letters 
 // LoadKey returns the key of this installation, which proves what the server wrote into projects.
 // It lies outside of them, in a file with the mode 0600 that is made where it is missing.
 func LoadKey(path string) ([]byte, error) {
+	if path == "" {
+		return nil, errors.New("no file is named")
+	}
 	key, err := readKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = makeKey(path); err == nil {

@@ -123,6 +123,16 @@ func TestDocsBeginWithTheirTitle(t *testing.T) {
 	}
 }
 
+// TestPagesAtTheTop: the test that runs what pages show names those at the top one by one.
+func TestPagesAtTheTop(t *testing.T) {
+	r := repository(t)
+	for page := range r.texts {
+		if !strings.Contains(page, "/") && strings.HasSuffix(page, ".md") && !strings.Contains(r.texts["cmd/trunkline/pages_parse_test.go"], `"`+page+`"`) {
+			t.Errorf("cmd/trunkline/pages_parse_test.go does not name %s", page)
+		}
+	}
+}
+
 func deadLink(r *repo, page, target string) string {
 	if isRemote.MatchString(target) {
 		return ""

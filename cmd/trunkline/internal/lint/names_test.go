@@ -134,6 +134,7 @@ var namesOnce = sync.OnceValues(func() (*names, error) {
 
 func declaredNames(t *testing.T) *names {
 	t.Helper()
+	skipWhenShort(t)
 	n, err := namesOnce()
 	if err != nil {
 		t.Fatal(err)

@@ -41,11 +41,20 @@ var loadOnce = sync.OnceValues(load)
 
 func repository(t *testing.T) *repo {
 	t.Helper()
+	skipWhenShort(t)
 	r, err := loadOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// skipWhenShort keeps make check from loading everything twice.
+func skipWhenShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("make lint holds the rules")
+	}
 }
 
 // at returns file:line for a finding.
