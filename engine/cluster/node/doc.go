@@ -13,13 +13,14 @@
 // nodes and for nothing else, and takes no signal: the process stops it by Close, which first hands
 // its leaderships to other nodes.
 //
-// Four things of it are not options of the library; each depends on the pinned version, which the
-// package does not build without (version.go):
+// Four things of it are not options of the library. The tests of this package show that a version
+// of it still has them, so that a patch release is a change of go.mod alone:
 //
-//	timers.go    the time after which followers elect another leader
-//	listener.go  a listener for clients that has no address
+//	timers.go    the time after which followers elect another leader; without, a warning and the
+//	             library's time
+//	listener.go  a listener for clients that has no address; without, a warning and one on loopback
 //	status.go    the library's name of the group that all nodes are in
-//	replica.go   what its server keeps of a stream, beside what the stream has
+//	replica.go   what its server keeps of a stream; without, the program does not link
 //
 // # Who may be a node
 //

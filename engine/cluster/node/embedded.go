@@ -120,6 +120,9 @@ func (cfg Config) begin(ctx context.Context) (_ *Node, err error) {
 	if err = cfg.renew(ctx); err != nil {
 		return nil, err
 	}
+	if !hasTimers && cfg.ElectionTimeout > 0 {
+		cfg.Logger.Warn("cannot use cluster.election_timeout_ms: nats-server "+server.VERSION+" does not have the timers that it sets, elections take its own", "node", cfg.Node)
+	}
 	if err = holdTimers(cfg.ElectionTimeout); err != nil {
 		return nil, err
 	}
@@ -149,9 +152,9 @@ func (e *embedded) run() (_ *Node, err error) {
 		return nil, err
 	}
 	e.server.SetLoggerV2(e.log, false, false, false)
-	unused, err := withoutClients(e.server)
-	if err != nil {
-		return nil, err
+	unused, ok := withoutClients(e.server)
+	if !ok {
+		e.cfg.Logger.Warn("nats-server "+server.VERSION+" takes no listener of this program: it opens a port of 127.0.0.1 for clients, who cannot log in", "node", e.cfg.Node)
 	}
 	e.server.Start()
 	defer func() {

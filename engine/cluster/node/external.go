@@ -305,6 +305,10 @@ func (s *streamServers) complete(replicas int) error {
 	return nil
 }
 
+// floor is the oldest version of servers of an operator: before it, a write that is synced took a
+// sync for each message.
+const floor = "2.15.0"
+
 // older reports whether a version of a server is below floor.
 func older(version string) bool { return semver.Compare("v"+version, "v"+floor) < 0 }
 

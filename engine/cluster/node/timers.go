@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 	_ "unsafe" // for go:linkname
@@ -32,6 +33,11 @@ var lostQuorumInterval time.Duration
 //go:linkname lostQuorumCheck github.com/nats-io/nats-server/v2/server.lostQuorumCheck
 var lostQuorumCheck time.Duration
 
+// hasTimers reports whether the library has all of these variables. One that it does not have is a
+// variable of this package alone, and 0 when the process starts.
+var hasTimers = !slices.Contains([]time.Duration{minElectionTimeout, maxElectionTimeout, minCampaignTimeout, maxCampaignTimeout,
+	hbInterval, lostQuorumInterval, lostQuorumCheck}, 0)
+
 // libraryTimeout is minElectionTimeout as the library has it.
 const libraryTimeout = 4 * time.Second
 
@@ -49,12 +55,12 @@ var timers struct {
 }
 
 // holdTimers sets the timers for one more server, until releaseTimers. base is the shortest time to
-// an election, 0 the library's.
+// an election, 0 the library's. Without hasTimers it changes none.
 func holdTimers(base time.Duration) error {
 	base = cmp.Or(base, libraryTimeout)
 	timers.Lock()
 	defer timers.Unlock()
-	if base != minElectionTimeout {
+	if hasTimers && base != minElectionTimeout {
 		if timers.running > 0 {
 			return fmt.Errorf("cannot elect after %v: a server of this process does after %v", base, minElectionTimeout)
 		}

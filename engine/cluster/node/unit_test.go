@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 )
 
 func TestTimersAreThoseOfTheLibrary(t *testing.T) {
@@ -29,6 +31,30 @@ func TestTimersAreThoseOfTheLibrary(t *testing.T) {
 		if d[0] != d[1] {
 			t.Errorf("%s is %v, want %v", name, d[0], d[1])
 		}
+	}
+}
+
+// TestAnotherLibrary: what a version of the library does not have any more is left as it is.
+func TestAnotherLibrary(t *testing.T) {
+	if !hasTimers {
+		t.Error("this version does not have the timers")
+	}
+	hasTimers = false
+	defer func() { hasTimers = true }()
+	before := minElectionTimeout
+	if err := holdTimers(before + testElection); err != nil || minElectionTimeout != before {
+		t.Errorf("%v, %v became %v", err, before, minElectionTimeout)
+	}
+	releaseTimers()
+	for _, s := range []any{&struct{}{}, &struct{ listener string }{}} {
+		if unused, ok := withoutClients(s); ok {
+			t.Errorf("%T takes a listener", s)
+		} else {
+			unused()
+		}
+	}
+	if _, ok := withoutClients(new(server.Server)); !ok {
+		t.Error("this version does not take a listener")
 	}
 }
 
