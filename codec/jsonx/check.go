@@ -1,5 +1,7 @@
 package jsonx
 
+import "bytes"
+
 // Check reports whether b is exactly one JSON value by RFC 8259: any top-level value, whitespace
 // around it allowed, valid UTF-8, at most maxDepth open containers (more than MaxDepth acts as
 // MaxDepth, below one allows only scalars). An empty text is not JSON (kernel-ipc D7). Escaped lone
@@ -158,3 +160,14 @@ func closer(object bool) byte {
 	}
 	return ']'
 }
+
+// TrimBOM returns b without a leading byte order mark, which every surface skips before a text from
+// outside (RFC 8259, section 8.1). A second one is no JSON.
+func TrimBOM(b []byte) []byte {
+	if len(b) > 0 && b[0] == byteOrderMark[0] {
+		return bytes.TrimPrefix(b, byteOrderMark)
+	}
+	return b
+}
+
+var byteOrderMark = []byte("\uFEFF")

@@ -67,3 +67,51 @@ func AppendRequest[T, B ~string | ~[]byte](dst []byte, id, service, method T, bo
 	dst = AppendStr(append(dst, "\xa6method"...), method)
 	return append(append(dst, "\xa4body"...), body...)
 }
+
+// AppendEvent appends the body of an event chunk (kernel-ipc §4.0) with payload, JSON text, as it
+// is.
+func AppendEvent[T ~string | ~[]byte](dst []byte, eventType T, payload []byte, timestampMS int64, source T) []byte {
+	dst = AppendStr(append(dst, "\x84\xaaevent_type"...), eventType)
+	dst = AppendStr(append(dst, "\xa7payload"...), payload)
+	dst = AppendInt(append(dst, "\xactimestamp_ms"...), timestampMS)
+	return AppendStr(append(dst, "\xa6source"...), source)
+}
+
+// AppendCommand appends the body of a command chunk (kernel-ipc §4.20), which differs from an event
+// in its first key and in its order of keys.
+func AppendCommand(dst []byte, commandType, payload, source []byte, timestampMS int64) []byte {
+	dst = AppendStr(append(dst, "\x84\xaccommand_type"...), commandType)
+	dst = AppendStr(append(dst, "\xa7payload"...), payload)
+	dst = AppendStr(append(dst, "\xa6source"...), source)
+	return AppendInt(append(dst, "\xactimestamp_ms"...), timestampMS)
+}
+
+// AppendQuery appends the body of a query chunk (kernel-ipc §4.20).
+func AppendQuery(dst, queryID, queryType, payload, source []byte, timeoutMS int64) []byte {
+	dst = AppendStr(append(dst, "\x85\xa8query_id"...), queryID)
+	dst = AppendStr(append(dst, "\xaaquery_type"...), queryType)
+	dst = AppendStr(append(dst, "\xa7payload"...), payload)
+	dst = AppendStr(append(dst, "\xa6source"...), source)
+	return AppendInt(append(dst, "\xaatimeout_ms"...), timeoutMS)
+}
+
+// RateDecision is the reply of CheckRateLimit (kernel-ipc §4.9).
+type RateDecision struct {
+	Allowed                        bool
+	Reason                         []byte
+	LimitType                      string
+	CurrentCount, Limit, Remaining int64
+	RetryAfter                     float64 // seconds
+}
+
+// AppendRateDecision appends the eight-key map.
+func AppendRateDecision(dst []byte, d *RateDecision) []byte {
+	dst = AppendBool(append(dst, "\x88\xa7allowed"...), d.Allowed)
+	dst = AppendBool(append(dst, "\xa8exceeded"...), !d.Allowed)
+	dst = AppendStr(append(dst, "\xa6reason"...), d.Reason)
+	dst = AppendStr(append(dst, "\xaalimit_type"...), d.LimitType)
+	dst = AppendInt(append(dst, "\xadcurrent_count"...), d.CurrentCount)
+	dst = AppendInt(append(dst, "\xa5limit"...), d.Limit)
+	dst = AppendFloat(append(dst, "\xb3retry_after_seconds"...), d.RetryAfter)
+	return AppendInt(append(dst, "\xa9remaining"...), d.Remaining)
+}

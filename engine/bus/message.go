@@ -1,6 +1,10 @@
 package bus
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"trunkline/engine/internal/poison"
+)
 
 // bodySizes are the capacities of pooled buffers, in bytes. A small event must not hold a large
 // buffer for as long as a slow stream holds the event; buffers larger than the largest class are
@@ -66,7 +70,7 @@ func (m *Message) unref(n int) {
 		b.counters.buffered.Add(-m.size)
 		m.size = 0
 	}
-	poison(m.Body[:cap(m.Body)])
+	poison.Fill(m.Body[:cap(m.Body)])
 	b.recycle(m)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
 
 // keptSnapshots is how many snapshots stay: the newest, and one in case it cannot be read.
@@ -152,4 +153,47 @@ func (w *chunkWriter) flush() error {
 	err := w.to.Write(binary.LittleEndian.AppendUint32(w.buf, sum))
 	w.buf = w.buf[:0]
 	return err
+}
+
+// Checkpoint calls f when everything that was appended before the call is durable; upTo is the last
+// index of it. While f runs, records are appended, but no snapshot is written and nothing of the
+// log is dropped, so that what f copies belongs together. It waits for a running snapshot.
+//
+// It returns the error of f, of ctx before f was called, or why the journal takes no records.
+func (l *Log) Checkpoint(ctx context.Context, f func(upTo Index) error) error {
+	select {
+	case l.upkeep <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-l.upkeep }()
+	first, err := l.unclaimed()
+	switch {
+	case err != nil:
+		return err
+	case first:
+		return ErrNotReplayed
+	}
+	upTo := l.Appended()
+	if err := l.Await(ctx, upTo); err != nil {
+		return err
+	}
+	return f(upTo)
+}
+
+// LastSnapshot returns the index and the time of the newest snapshot. known is false while
+// LoadSnapshot, Replay or WriteSnapshot run, for which it does not wait; then the rest has no
+// meaning. ok is false where there is no snapshot.
+func (l *Log) LastSnapshot() (index Index, at time.Time, ok, known bool) {
+	select {
+	case l.upkeep <- struct{}{}:
+		defer func() { <-l.upkeep }()
+	default:
+		return 0, time.Time{}, false, false
+	}
+	if len(l.snapshots.kept) == 0 {
+		return 0, time.Time{}, false, true
+	}
+	m := l.snapshots.newest()
+	return m.index, time.Unix(0, m.time), true, true
 }

@@ -3,6 +3,8 @@ package kernel
 import (
 	"fmt"
 	"hash/maphash"
+
+	"trunkline/engine/store"
 )
 
 // recovery is how far the kernel has come in taking back its state.
@@ -132,3 +134,23 @@ func (k *Kernel) Latest() int64 {
 	defer k.mu.Unlock()
 	return k.now
 }
+
+// Tag is the first byte of the kernel's records in a store.
+const Tag byte = 'k'
+
+// Machine returns the kernel as a machine of a store. ended is called during a recovery, in the
+// order of all records, for each process that a change moved to TERMINATED.
+func (k *Kernel) Machine(ended func(pid []byte, index uint64)) store.Machine {
+	return store.Machine{Tag: Tag, State: k, Parallel: parallel{k, ended}}
+}
+
+type parallel struct {
+	kernel *Kernel
+	ended  func(pid []byte, index uint64)
+}
+
+// Recover implements store.Parallel.
+func (p parallel) Recover(lanes int) store.Recovery { return p.kernel.Recover(lanes) }
+
+// Follow implements store.Parallel.
+func (p parallel) Follow(pid []byte, index uint64) { p.ended(pid, index) }

@@ -5,11 +5,14 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"trunkline/engine/obs"
 	"trunkline/handlers/internal/conns"
 )
 
@@ -218,3 +221,53 @@ func (r *Readiness) Reasons() []string {
 	}
 	return reasons
 }
+
+// Cluster is the body of /cluster.
+type Cluster = obs.Cluster
+
+// StandbyHeader is a header of all answers of a node that does not own the journal of its cluster:
+// what they show is of that node alone.
+const StandbyHeader = "Trunkline-Standby"
+
+func (c Config) addCluster(mux *http.ServeMux) {
+	mux.HandleFunc("/cluster", func(w http.ResponseWriter, r *http.Request) {
+		if c.Cluster == nil {
+			refuse(w, &Refusal{Status: http.StatusNotFound, Text: obs.NoCluster})
+			return
+		}
+		check, _ := strconv.ParseBool(r.URL.Query().Get("check")) // anything else is no
+		answer(w, http.StatusOK, c.Cluster(r.Context(), check))
+	})
+}
+
+// markStandby adds the StandbyHeader.
+func (c Config) markStandby(h http.Header) {
+	if c.Standing == nil {
+		return
+	}
+	if text := c.Standing().Standby(); text != "" {
+		h.Set(StandbyHeader, text)
+	}
+}
+
+// Reload is the body of /reload: the outcome of the last order to read the settings again. The
+// order itself is a signal, which the system lets only those send who may.
+type Reload struct {
+	// PID and Started name the process that gets the signal. Started is when it began, in a form of
+	// the system; empty where that is not known.
+	PID     int    `json:"pid"`
+	Started string `json:"started"`
+	// Count is how many orders were carried out since the start.
+	Count int64 `json:"count"`
+	// At is when the last one began; nil before the first.
+	At *time.Time `json:"at"`
+	// OK means that the settings are in force; else Error is why all stay as they were.
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
+	// Changed are the settings with another value, or whose files have another content. Restart are
+	// those whose new value takes a restart.
+	Changed []string `json:"changed"`
+	Restart []string `json:"restart"`
+}
+
+func (c Config) reload(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, c.Reload()) }

@@ -16,9 +16,10 @@
 // Four things of it are not options of the library. The tests of this package show that a version
 // of it still has them, so that a patch release is a change of go.mod alone:
 //
-//	timers.go    the time after which followers elect another leader; without, a warning and the
-//	             library's time
-//	listener.go  a listener for clients that has no address; without, a warning and one on loopback
+//	timers.go    the time after which followers elect another leader; without, a warning and
+//	             the library's time
+//	listener.go  a listener for clients that has no address; without, a warning and a port of
+//	             loopback
 //	status.go    the library's name of the group that all nodes are in
 //	replica.go   what its server keeps of a stream; without, the program does not link
 //

@@ -37,8 +37,8 @@ func (l *noClients) Addr() net.Addr {
 
 // withoutClients gives s, a *server.Server that has not been started, the listener that it uses
 // instead of opening one. unused takes it back, if the start ended before s began to accept: to
-// stop, s would wait for the end of what has not begun. It is false where the library has no such
-// field: then s opens a port of the loopback interface, on which nobody but this process can log in.
+// stop, s would wait for the end of what has not begun. ok is false where the library has no such
+// field: then s opens a port of the loopback interface, where only this process can log in.
 func withoutClients(s any) (unused func(), ok bool) {
 	f := reflect.ValueOf(s).Elem().FieldByName("listener")
 	if !f.IsValid() || f.Type() != reflect.TypeFor[net.Listener]() {

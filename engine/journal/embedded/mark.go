@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -170,4 +171,20 @@ func (m *mark) close() (err error) {
 		err = errors.Join(err, f.Close())
 	}
 	return err
+}
+
+// CheckStamp compares the layout and the mode of a directory with what Open would use, and returns
+// its errors: *journal.ErrModeMismatch, *journal.DamageError, or that of a directory of another
+// version. It reads one file, locks nothing and changes nothing. stamped is false for a directory
+// that is empty or missing.
+func CheckStamp(dir string, mode journal.Mode) (stamped bool, err error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return false, fmt.Errorf("cannot read journal %s: %w", dir, err)
+	}
+	stamped, err = checkStamp(disk, abs, mode)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return stamped, err
 }

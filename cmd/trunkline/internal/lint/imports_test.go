@@ -38,7 +38,7 @@ var doors = []room{
 	{"engine/store", []string{"engine/journal"}, "state machines in one journal"},
 	{"engine/procgroup", nil, "ends a program and what it started: a leaf"},
 	{"engine/kernel", []string{"engine/link", "engine/store"}, "the process table: pure decisions"},
-	{"engine/bus", nil, "fan-out of opaque bodies: no protocol, no socket"},
+	{"engine/bus", []string{"engine/internal/poison"}, "fan-out of opaque bodies: no protocol, no socket"},
 	{"engine/envelope", []string{"codec/jsonx", "codec/mpack", "codec/wire"}, "the model of an envelope: it stores nothing"},
 	{"engine/orchestration", []string{"codec/jsonx", "codec/mpack", "codec/transcode", "codec/wire", "engine/envelope", "engine/table", "engine/link", "engine/store"},
 		"pipelines and sessions: no socket"},
