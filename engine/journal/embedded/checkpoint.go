@@ -7,7 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"trunkline/engine/journal/vdir"
+	"trunkline/engine/internal/pebbledir"
 )
 
 // Checkpoint makes in dir, which must not exist, a journal with every block that was acknowledged
@@ -72,7 +72,7 @@ func (s *Store) fillCheckpoint(dir, beside string, rows func(dir string) error) 
 		}
 	}
 	for _, name := range markNames {
-		if err := vdir.Replace(fsys, dir, name, string(appendMark(nil, first, false))); err != nil {
+		if err := pebbledir.Replace(fsys, dir, name, string(appendMark(nil, first, false))); err != nil {
 			return err
 		}
 	}

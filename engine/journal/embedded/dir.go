@@ -4,18 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"trunkline/engine/internal/pebbledir"
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/vdir"
 )
 
 // stampName is the file that identifies the directory. It is made before pebble's first file, so
@@ -33,7 +31,7 @@ const (
 func realDir(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
-		err = vdir.Make(vdir.Disk, abs)
+		err = pebbledir.Make(pebbledir.Disk, abs)
 	}
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
@@ -45,7 +43,7 @@ func realDir(dir string) (string, error) {
 }
 
 // disk is the file system of the machine.
-var disk vfs.FS = diskFS{vdir.Disk}
+var disk vfs.FS = diskFS{pebbledir.Disk}
 
 // diskFS leaves the time of change of a lock's directory as it was.
 type diskFS struct{ vfs.FS }
@@ -65,16 +63,14 @@ func (d diskFS) Unwrap() vfs.FS { return d.FS }
 
 // lockDir keeps every other opener out until the lock is closed.
 func lockDir(fsys vfs.FS, dir string) (*pebble.Lock, error) {
-	lock, err := pebble.LockDirectory(dir, fsys)
-	if err == nil {
-		return lock, nil
-	}
-	var path *fs.PathError
-	held := strings.Contains(err.Error(), "lock held") || errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES)
-	if held && !errors.As(err, &path) {
+	lock, held, err := pebbledir.Lock(fsys, dir)
+	switch {
+	case held:
 		return nil, fmt.Errorf("%s: %w", dir, journal.ErrLocked)
+	case err != nil:
+		return nil, fmt.Errorf("cannot lock journal %s: %w", dir, typed(err))
 	}
-	return nil, fmt.Errorf("cannot lock journal %s: %w", dir, typed(err))
+	return lock, nil
 }
 
 func stampText(m journal.Mode, f pebble.FormatMajorVersion) string {
@@ -84,7 +80,7 @@ func stampText(m journal.Mode, f pebble.FormatMajorVersion) string {
 // checkStamp compares the stamp with the configuration. stamped is false for an empty directory.
 func checkStamp(fsys vfs.FS, dir string, mode journal.Mode) (stamped bool, err error) {
 	path := fsys.PathJoin(dir, stampName)
-	got, err := vdir.Read(fsys, path, maxStampBytes)
+	got, err := pebbledir.Read(fsys, path, maxStampBytes)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, checkEmpty(fsys, dir)
 	}
@@ -118,14 +114,12 @@ func compareStamp(path, dir, got string, mode journal.Mode) error {
 
 // checkEmpty refuses a directory with anything but LOCK and what a crash left of an earlier stamp.
 func checkEmpty(fsys vfs.FS, dir string) error {
-	names, err := fsys.List(dir)
-	if err != nil {
+	name, err := pebbledir.Foreign(fsys, dir, stampName)
+	switch {
+	case err != nil:
 		return fmt.Errorf("cannot read journal %s: %w", dir, err)
-	}
-	for _, name := range names {
-		if name != "LOCK" && name != stampName+".new" {
-			return &journal.DamageError{Where: fsys.PathJoin(dir, stampName), Err: fmt.Errorf("it is missing, and the directory is not empty (%s)", name)}
-		}
+	case name != "":
+		return &journal.DamageError{Where: fsys.PathJoin(dir, stampName), Err: fmt.Errorf("it is missing, and the directory is not empty (%s)", name)}
 	}
 	return nil
 }
@@ -140,7 +134,7 @@ func makeStamp(fsys vfs.FS, dir string, mode journal.Mode) error {
 
 // writeStamp puts the stamp in place at once and as a whole.
 func writeStamp(fsys vfs.FS, dir string, mode journal.Mode) error {
-	err := vdir.Replace(fsys, dir, stampName, stampText(mode, (&Config{Mode: mode}).format()))
+	err := pebbledir.Replace(fsys, dir, stampName, stampText(mode, (&Config{Mode: mode}).format()))
 	if err != nil {
 		return fmt.Errorf("cannot make journal %s: %w", dir, typed(err))
 	}

@@ -5,63 +5,49 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"trunkline/engine/internal/pebbledir"
 	"trunkline/engine/journal"
 )
 
 // typed wraps ErrFull around the errors that a full disk or a quota gives.
 func typed(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if pebbledir.IsFull(err) {
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err
 }
 
-// fromSystem reports whether an error comes from the system and not from the content of a file. A
-// missing file counts as content of its directory.
-func fromSystem(err error) bool {
-	var errno syscall.Errno
-	return errors.As(err, &errno) && errno != syscall.ENOENT
-}
-
 // panicError is the error of a panic of pebble while it reads: damage, unless an error of the
 // system led to it.
 func panicError(dir, doing string, value any) error {
-	if err, ok := value.(error); ok && fromSystem(err) {
+	if err, ok := value.(error); ok && pebbledir.FromSystem(err) {
 		return fmt.Errorf("cannot read journal %s: panic while %s: %w", dir, doing, typed(err))
 	}
 	return &journal.DamageError{Where: dir, Err: fmt.Errorf("panic while %s: %v", doing, value)}
 }
 
-// fileOf finds any other file that an error names.
-var fileOf = regexp.MustCompile(`[^\s"':()]*\b(?:\d{6,}\.(?:sst|log|blob)|MANIFEST-\d+|OPTIONS-\d+)`)
-
-// missingOf finds the number of a sorted file that is not there.
-var missingOf = regexp.MustCompile(`file (\d{6,}) \(type (sst)able\)`)
-
 // openError is the error of a database that does not open. A file that is missing or not as written
 // is damage. An error of the system is not, whichever file it names.
 func (s *Store) openError(err error) error {
 	if failed := s.err(); failed != nil { // the reason; err is what followed
-		if !pebble.IsCorruptionError(failed) || fromSystem(failed) {
+		if !pebble.IsCorruptionError(failed) || pebbledir.FromSystem(failed) {
 			return failed
 		}
 		err = failed
 	}
-	if fromSystem(err) {
+	if pebbledir.FromSystem(err) {
 		return fmt.Errorf("cannot open journal %s: %w", s.cfg.Dir, typed(err))
 	}
 	text := fmt.Sprintf("%+v", err)
-	where := fileOf.FindString(err.Error())
+	where := pebbledir.FileIn(err.Error())
 	if at, ok := findLogDamage(err); ok {
 		where = at.name
 	}
-	if m := missingOf.FindStringSubmatch(text); m != nil {
-		where = m[1] + "." + m[2]
+	if name := pebbledir.MissingTable(text); name != "" {
+		where = name
 	}
 	if errors.Is(err, pebble.ErrDBDoesNotExist) {
 		return err
@@ -78,7 +64,7 @@ func (s *Store) openError(err error) error {
 
 // readError is the error of a read: damage if pebble reports so and the system did not refuse it.
 func (s *Store) readError(what string, index journal.Index, err error) error {
-	if fromSystem(err) || !pebble.IsCorruptionError(err) && !errors.Is(err, os.ErrNotExist) {
+	if pebbledir.FromSystem(err) || !pebble.IsCorruptionError(err) && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("cannot read journal %s: %s: %w", s.cfg.Dir, what, err)
 	}
 	where := s.cfg.Dir + ", " + what

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"trunkline/engine/journal/vdir"
+	"trunkline/engine/internal/pebbledir"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -125,7 +125,7 @@ func (l *logFS) create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	if l.PathDir(name) == l.dir && strings.HasPrefix(l.PathBase(name), "marker.manifest.") {
 		// Pebble syncs both names at once, after this: a power loss before could keep the marker
 		// without the manifest that it names.
-		if err := vdir.Sync(l.FS, l.dir); err != nil {
+		if err := pebbledir.Sync(l.FS, l.dir); err != nil {
 			return nil, err
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"trunkline/engine/internal/pebbledir"
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/vdir"
 )
 
 // slowDisk holds each sync of a log until it is let go.
@@ -206,7 +206,7 @@ func TestSunkLogChangesNothing(t *testing.T) {
 		t.Errorf("the directory has changed: %v (%v)", names, err)
 	}
 	for _, name := range []string{"d/000001.sst", "d/000002.log"} {
-		if got, err := vdir.Read(mem, name, maxStampBytes); err != nil || string(got) != "before" {
+		if got, err := pebbledir.Read(mem, name, maxStampBytes); err != nil || string(got) != "before" {
 			t.Errorf("%s is %q (%v)", name, got, err)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"trunkline/engine/internal/pebbledir"
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/vdir"
 )
 
 const (
@@ -44,7 +44,7 @@ type markState struct {
 func readMarks(fsys vfs.FS, dir string) (m markState, err error) {
 	m.closed = true
 	for _, name := range markNames {
-		b, err := vdir.Read(fsys, fsys.PathJoin(dir, name), maxStampBytes)
+		b, err := pebbledir.Read(fsys, fsys.PathJoin(dir, name), maxStampBytes)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return m, fmt.Errorf("cannot read journal %s: %w", dir, err)
 		}
@@ -77,7 +77,7 @@ func openMark(fsys vfs.FS, dir string, was markState) (*mark, error) {
 	if err == nil && len(was.lost) > 0 {
 		err = m.write(was.first, was.closed)
 		if err == nil {
-			err = errors.Join(m.sync(), vdir.Sync(fsys, dir))
+			err = errors.Join(m.sync(), pebbledir.Sync(fsys, dir))
 		}
 	}
 	if err != nil {

@@ -1,19 +1,18 @@
 package embedded
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"trunkline/engine/internal/pebbledir"
 )
 
 func (s *Store) options() *pebble.Options {
 	o := &pebble.Options{
 		FS:                          s.fs,
 		Lock:                        s.lock,
-		Logger:                      pebbleLogger{s},
+		Logger:                      pebbledir.Logger{Log: s.log, Fail: s.fs.fail},
 		EventListener:               s.listener(),
 		FormatMajorVersion:          s.cfg.format(),
 		CacheSize:                   cacheBytes,
@@ -90,32 +89,4 @@ func (s *Store) listener() *pebble.EventListener {
 			s.log.Error("journal is damaged", "file", info.Path, "err", info.Details)
 		},
 	}
-}
-
-// pebbleLogger gives pebble's lines to our log. Pebble does not expect Fatalf to return: OnFatal
-// ends the process. Where it does not (in tests), pebble goes on with a failed log, and nothing is
-// acknowledged.
-type pebbleLogger struct{ s *Store }
-
-// Infof implements pebble.Logger.
-func (l pebbleLogger) Infof(format string, args ...any) {
-	if l.s.log.Enabled(context.Background(), slog.LevelDebug) {
-		l.s.log.Debug(fmt.Sprintf(format, args...))
-	}
-}
-
-// Errorf implements pebble.Logger.
-func (l pebbleLogger) Errorf(format string, args ...any) { l.s.log.Error(fmt.Sprintf(format, args...)) }
-
-// Fatalf implements pebble.Logger.
-func (l pebbleLogger) Fatalf(format string, args ...any) { l.s.fs.fail(fatalError(format, args)) }
-
-// fatalError keeps the error in the arguments, so that a full disk is still known as one.
-func fatalError(format string, args []any) error {
-	for _, a := range args {
-		if err, ok := a.(error); ok {
-			return fmt.Errorf(format+"%.0w", append(args, err)...)
-		}
-	}
-	return fmt.Errorf(format, args...)
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"trunkline/engine/internal/pebbledir"
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/vdir"
 )
 
 // asideDir takes the log files that an operator dropped, so that they can be read again later.
@@ -94,7 +94,7 @@ func (s *Store) setAside(at logDamage) error {
 		err = cutFile(fs, dir, aside, at)
 	}
 	if err == nil {
-		err = errors.Join(vdir.Sync(fs, aside), vdir.Sync(fs, dir))
+		err = errors.Join(pebbledir.Sync(fs, aside), pebbledir.Sync(fs, dir))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot set aside the damaged log %s: %w", at.name, typed(err))

@@ -6,7 +6,7 @@ import (
 
 // Stats is what an operator asks of a store. Sizes are in bytes.
 type Stats struct {
-	// DiskBytes is all that the directory takes, as vdir.Used has it.
+	// DiskBytes is all that the directory takes, as pebbledir.Used has it.
 	DiskBytes uint64
 	// WALBytes is what of it is log, laid out ahead and kept for the next one included.
 	WALBytes uint64

@@ -10,8 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"trunkline/engine/internal/pebbledir"
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/vdir"
 )
 
 // Store is a journal in a directory. journal.Store has the rules of its calls; Full, Stats and
@@ -32,7 +32,7 @@ type Store struct {
 	early earlyMetas           // till then
 	seen  []pebble.SSTableInfo // the sorted files, till then
 	space space
-	usage vdir.Usage
+	usage pebbledir.Usage
 
 	window  window     // mode Interval only
 	syncing sync.Mutex // one at a time runs syncAndMark
@@ -85,7 +85,7 @@ func Open(cfg Config) (*Store, error) {
 }
 
 func (s *Store) open() (err error) {
-	if err = vdir.Make(s.cfg.FS, s.cfg.Dir); err != nil {
+	if err = pebbledir.Make(s.cfg.FS, s.cfg.Dir); err != nil {
 		return fmt.Errorf("cannot open journal: %w", typed(err))
 	}
 	stamped, refused := checkStamp(s.cfg.FS, s.cfg.Dir, s.cfg.Mode)

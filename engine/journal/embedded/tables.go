@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"trunkline/engine/internal/pebbledir"
 	"trunkline/engine/journal"
 )
 
@@ -138,17 +139,9 @@ func isBound(key, bound pebble.InternalKey) bool {
 // tableBounds returns the first key of a sorted file, and the last end of its range deletions, if
 // any. It reads one block of values and the range deletions.
 func tableBounds(fsys vfs.FS, path string, o sstable.ReaderOptions) (smallest, largest pebble.InternalKey, err error) {
-	f, err := fsys.Open(path)
+	r, err := pebbledir.OpenTable(fsys, path, o)
 	if err != nil {
 		return smallest, largest, err
-	}
-	readable, err := sstable.NewSimpleReadable(f)
-	if err != nil {
-		return smallest, largest, errors.Join(err, f.Close())
-	}
-	r, err := sstable.NewReader(context.Background(), readable, o)
-	if err != nil {
-		return smallest, largest, errors.Join(err, readable.Close())
 	}
 	smallest, err = firstPoint(r)
 	if err == nil {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"trunkline/engine/internal/pebbledir"
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/vdir"
 )
 
 // target is a directory that becomes a journal when its stamp is written, which comes last.
@@ -27,7 +27,7 @@ func (d *target) made(fill func() error) error {
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if err := vdir.Make(d.to, d.dest); err != nil {
+	if err := pebbledir.Make(d.to, d.dest); err != nil {
 		return err
 	}
 	err := d.locked(fill)
@@ -105,13 +105,13 @@ func (d *target) adopt(from string) error {
 			return err
 		}
 	}
-	if err := vdir.Sync(d.to, d.dest); err != nil {
+	if err := pebbledir.Sync(d.to, d.dest); err != nil {
 		return err
 	}
 	if err := move(stampName); err != nil {
 		return err
 	}
-	return errors.Join(vdir.Sync(d.to, d.dest), d.to.RemoveAll(from))
+	return errors.Join(pebbledir.Sync(d.to, d.dest), d.to.RemoveAll(from))
 }
 
 // vacant reports whether the directory is there, and returns an error where it is not empty.
@@ -150,7 +150,7 @@ func (d *target) clear() error {
 // put makes a file, synced. Its name may begin with that of the directory of rows.
 func (d *target) put(name string, in io.Reader) error {
 	if dir, _, nested := cutDir(name); nested && !d.rows {
-		if err := vdir.Make(d.to, d.to.PathJoin(d.dest, dir)); err != nil {
+		if err := pebbledir.Make(d.to, d.to.PathJoin(d.dest, dir)); err != nil {
 			return err
 		}
 		d.rows = true
@@ -169,11 +169,11 @@ func (d *target) put(name string, in io.Reader) error {
 // directory has, so that a start that refuses a copy makes nothing.
 func (d *target) finish(stamp string) error {
 	if d.rows {
-		if err := vdir.Replace(d.to, d.to.PathJoin(d.dest, RowsDir), "LOCK", ""); err != nil {
+		if err := pebbledir.Replace(d.to, d.to.PathJoin(d.dest, RowsDir), "LOCK", ""); err != nil {
 			return err
 		}
 	}
-	return vdir.Replace(d.to, d.dest, stampName, stamp)
+	return pebbledir.Replace(d.to, d.dest, stampName, stamp)
 }
 
 // meter counts what is copied, and ends with its context.

@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"trunkline/engine/internal/pebbledir"
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/vdir"
 )
 
 // Limits of a row.
@@ -97,7 +97,7 @@ func (c *Config) complete() error {
 		if err != nil {
 			return err
 		}
-		c.Dir, c.FS = dir, vdir.Disk
+		c.Dir, c.FS = dir, pebbledir.Disk
 	}
 	c.Dir = c.FS.PathJoin(c.Dir)
 	if c.CacheBytes <= 0 {

@@ -5,16 +5,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"trunkline/engine/internal/pebbledir"
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/vdir"
 )
 
 // stampName is the file that identifies the directory. It is made before pebble's first file.
@@ -35,7 +33,7 @@ func stampText(id [16]byte) string {
 // empty.
 func readStamp(fsys vfs.FS, dir string) (id [16]byte, made bool, err error) {
 	path := fsys.PathJoin(dir, stampName)
-	stamp, err := vdir.Read(fsys, path, maxStampBytes)
+	stamp, err := pebbledir.Read(fsys, path, maxStampBytes)
 	text := string(stamp)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -57,17 +55,12 @@ func readStamp(fsys vfs.FS, dir string) (id [16]byte, made bool, err error) {
 
 // checkEmpty refuses a directory with anything but LOCK and what a crash left of an earlier stamp.
 func checkEmpty(fsys vfs.FS, dir string) error {
-	names, err := fsys.List(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	name, err := pebbledir.Foreign(fsys, dir, stampName)
+	switch {
+	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("cannot read rows %s: %w", dir, err)
-	}
-	for _, name := range names {
-		if name != "LOCK" && name != stampName+".new" {
-			return &journal.DamageError{Where: fsys.PathJoin(dir, stampName), Err: fmt.Errorf("it is missing, and the directory is not empty (%s)", name)}
-		}
+	case name != "":
+		return &journal.DamageError{Where: fsys.PathJoin(dir, stampName), Err: fmt.Errorf("it is missing, and the directory is not empty (%s)", name)}
 	}
 	return nil
 }
@@ -79,14 +72,12 @@ func newIdentity() (id [16]byte) {
 
 // lockDir keeps every other opener out until the lock is closed.
 func lockDir(fsys vfs.FS, dir string) (*pebble.Lock, error) {
-	lock, err := pebble.LockDirectory(dir, fsys)
-	if err == nil {
-		return lock, nil
-	}
-	var path *fs.PathError
-	held := strings.Contains(err.Error(), "lock held") || errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES)
-	if held && !errors.As(err, &path) {
+	lock, held, err := pebbledir.Lock(fsys, dir)
+	switch {
+	case held:
 		return nil, fmt.Errorf("cannot open rows %s: %w", dir, errLocked)
+	case err != nil:
+		return nil, fmt.Errorf("cannot lock rows %s: %w", dir, typed(err))
 	}
-	return nil, fmt.Errorf("cannot lock rows %s: %w", dir, typed(err))
+	return lock, nil
 }

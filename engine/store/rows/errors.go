@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"trunkline/engine/internal/pebbledir"
 	"trunkline/engine/journal"
 )
 
@@ -27,7 +27,7 @@ var (
 
 // typed wraps errFull around the errors that a full disk or a quota gives.
 func typed(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if pebbledir.IsFull(err) {
 		return fmt.Errorf("%w: %w", errFull, err)
 	}
 	return err
@@ -36,18 +36,11 @@ func typed(err error) error {
 // damaged reports whether an error comes from the content of the directory and not from the system.
 // A missing file counts as content.
 func damaged(err error) bool {
-	var errno syscall.Errno
-	if errors.As(err, &errno) && errno != syscall.ENOENT {
+	if pebbledir.FromSystem(err) {
 		return false
 	}
 	return pebble.IsCorruptionError(err) || errors.Is(err, os.ErrNotExist)
 }
-
-// fileOf finds the file that an error names.
-var fileOf = regexp.MustCompile(`[^\s"':()]*\b(?:\d{6,}\.(?:sst|log|blob)|MANIFEST-\d+|OPTIONS-\d+)`)
-
-// missingOf finds the number of a sorted file that is not there.
-var missingOf = regexp.MustCompile(`file (\d{6,}) \(type sstable\)`)
 
 // readError is the error of a read: damage with the name of the file, unless the system refused it.
 func (d *DB) readError(doing string, err error) error {
@@ -55,10 +48,10 @@ func (d *DB) readError(doing string, err error) error {
 		return fmt.Errorf("cannot %s rows %s: %w", doing, d.cfg.Dir, typed(err))
 	}
 	where, text := d.cfg.Dir, fmt.Sprintf("%+v", err)
-	if name := fileOf.FindString(text); name != "" {
+	if name := pebbledir.FileIn(text); name != "" {
 		where = d.cfg.FS.PathJoin(d.cfg.Dir, d.cfg.FS.PathBase(name))
-	} else if m := missingOf.FindStringSubmatch(text); m != nil {
-		where = d.cfg.FS.PathJoin(d.cfg.Dir, m[1]+".sst")
+	} else if name = pebbledir.MissingTable(text); name != "" {
+		where = d.cfg.FS.PathJoin(d.cfg.Dir, name)
 	}
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil && info.Path != "" {
 		where = info.Path
@@ -70,7 +63,7 @@ func (d *DB) readError(doing string, err error) error {
 // read as damage; what is left names a file, and is not the system's.
 func (d *DB) openError(err error) error {
 	var errno syscall.Errno
-	if name := fileOf.FindString(err.Error()); name != "" && !damaged(err) && !errors.As(err, &errno) {
+	if name := pebbledir.FileIn(err.Error()); name != "" && !damaged(err) && !errors.As(err, &errno) {
 		return &journal.DamageError{Where: d.cfg.FS.PathJoin(d.cfg.Dir, d.cfg.FS.PathBase(name)), Err: err}
 	}
 	return d.readError("open", err)
@@ -88,8 +81,7 @@ func (d *DB) sober(calls *bool, err *error) {
 }
 
 func (d *DB) panicError(doing string, value any) error {
-	var errno syscall.Errno
-	if err, ok := value.(error); ok && errors.As(err, &errno) && errno != syscall.ENOENT {
+	if err, ok := value.(error); ok && pebbledir.FromSystem(err) {
 		return fmt.Errorf("panic while %s rows %s: %w", doing, d.cfg.Dir, typed(err))
 	}
 	return &journal.DamageError{Where: d.cfg.Dir, Err: fmt.Errorf("panic while %s: %v", doing, value)}

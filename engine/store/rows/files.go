@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"trunkline/engine/journal/vdir"
+	"trunkline/engine/internal/pebbledir"
 )
 
 var (
@@ -88,7 +88,7 @@ func (f *files) Create(name string, category vfs.DiskWriteCategory) (file vfs.Fi
 			if strings.HasPrefix(f.PathBase(name), "marker.manifest.") {
 				// Pebble syncs both names at once, after this: a power loss before could keep the
 				// marker without the manifest that it names.
-				if err := vdir.Sync(f.FS, f.dir); err != nil {
+				if err := pebbledir.Sync(f.FS, f.dir); err != nil {
 					return err
 				}
 			}
@@ -224,7 +224,7 @@ func (d *DB) Checkpoint(dir string) error {
 		err = d.err()
 	}
 	if err == nil {
-		err = vdir.Replace(d.cfg.FS, dir, stampName, stampText(d.id))
+		err = pebbledir.Replace(d.cfg.FS, dir, stampName, stampText(d.id))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot copy rows %s to %s: %w", d.cfg.Dir, dir, typed(err))

@@ -1,20 +1,19 @@
 package rows
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+
+	"trunkline/engine/internal/pebbledir"
 )
 
 func (d *DB) options() *pebble.Options {
 	o := &pebble.Options{
 		FS:                          d.fs,
 		Lock:                        d.lock,
-		Logger:                      pebbleLogger{d},
+		Logger:                      pebbledir.Logger{Log: d.log, Fail: d.fail},
 		EventListener:               d.listener(),
 		FormatMajorVersion:          format,
 		DisableWAL:                  true,
@@ -77,30 +76,4 @@ func (d *DB) listener() *pebble.EventListener {
 			d.log.Error("rows are damaged", "file", info.Path, "err", info.Details)
 		},
 	}
-}
-
-// pebbleLogger gives pebble's lines to our log. Pebble does not expect Fatalf to return: OnFatal
-// ends the process. Where it does not, files refuses every further change.
-type pebbleLogger struct{ d *DB }
-
-// Infof implements pebble.Logger.
-func (l pebbleLogger) Infof(format string, args ...any) {
-	if l.d.log.Enabled(context.Background(), slog.LevelDebug) {
-		l.d.log.Debug(fmt.Sprintf(format, args...))
-	}
-}
-
-// Errorf implements pebble.Logger.
-func (l pebbleLogger) Errorf(format string, args ...any) { l.d.log.Error(fmt.Sprintf(format, args...)) }
-
-// Fatalf implements pebble.Logger. An error in the arguments is kept, so that a full disk is still
-// known as one.
-func (l pebbleLogger) Fatalf(format string, args ...any) {
-	for _, a := range args {
-		if err, ok := a.(error); ok {
-			l.d.fail(fmt.Errorf(format+"%.0w", append(args, err)...))
-			return
-		}
-	}
-	l.d.fail(fmt.Errorf(format, args...))
 }

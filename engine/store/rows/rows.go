@@ -12,8 +12,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"trunkline/engine/internal/pebbledir"
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/vdir"
 )
 
 // DB is rows in a directory. Its methods may be called from any goroutine, where they do not name
@@ -36,7 +36,7 @@ type DB struct {
 
 	failure  atomic.Pointer[error] // final
 	room     room
-	usage    vdir.Usage
+	usage    pebbledir.Usage
 	stall    stall
 	flushing sync.Mutex // held by Flush
 	mark     pebble.Batch
@@ -65,7 +65,7 @@ func (d *DB) open() (err error) {
 	if _, _, err = readStamp(d.cfg.FS, d.cfg.Dir); err != nil {
 		return err
 	}
-	if err = vdir.Make(d.cfg.FS, d.cfg.Dir); err != nil {
+	if err = pebbledir.Make(d.cfg.FS, d.cfg.Dir); err != nil {
 		return fmt.Errorf("cannot open rows: %w", typed(err))
 	}
 	if d.lock, err = lockDir(d.cfg.FS, d.cfg.Dir); err != nil {
@@ -170,7 +170,7 @@ func (d *DB) begin() (err error) {
 	}
 	d.fs.thawed.Store(true)
 	if !d.made {
-		if err = vdir.Replace(d.cfg.FS, d.cfg.Dir, stampName, stampText(d.id)); err != nil {
+		if err = pebbledir.Replace(d.cfg.FS, d.cfg.Dir, stampName, stampText(d.id)); err != nil {
 			return fmt.Errorf("cannot make rows %s: %w", d.cfg.Dir, typed(err))
 		}
 		d.made = true

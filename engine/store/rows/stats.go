@@ -2,7 +2,7 @@ package rows
 
 // Stats is what an operator asks of rows. Sizes are in bytes.
 type Stats struct {
-	// DiskBytes is all that the directory takes, as vdir.Used has it. Files are the sorted ones.
+	// DiskBytes is all that the directory takes, as pebbledir.Used has it. Files are its SSTables.
 	DiskBytes uint64
 	Files     int64
 	// CacheBytes is what of blocks is in memory. MemTableBytes is what of rows waits for its file,

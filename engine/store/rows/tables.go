@@ -1,13 +1,13 @@
 package rows
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
 
+	"trunkline/engine/internal/pebbledir"
 	"trunkline/engine/journal"
 )
 
@@ -47,17 +47,9 @@ func isBound(key, bound pebble.InternalKey) bool {
 
 // bounds returns the first and the last key of a sorted file. It reads two blocks.
 func (d *DB) bounds(path string, o sstable.ReaderOptions) (smallest, largest pebble.InternalKey, err error) {
-	f, err := d.cfg.FS.Open(path)
+	r, err := pebbledir.OpenTable(d.cfg.FS, path, o)
 	if err != nil {
 		return smallest, largest, err
-	}
-	readable, err := sstable.NewSimpleReadable(f)
-	if err != nil {
-		return smallest, largest, errors.Join(err, f.Close())
-	}
-	r, err := sstable.NewReader(context.Background(), readable, o)
-	if err != nil {
-		return smallest, largest, errors.Join(err, readable.Close())
 	}
 	it, err := r.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
 	if err != nil {

@@ -1,4 +1,4 @@
-package vdir
+package pebbledir
 
 import (
 	"strings"

@@ -1,5 +1,5 @@
-// Package vdir makes directories and small files so that a power loss keeps them.
-package vdir
+// Package pebbledir makes directories and small files so that a power loss keeps them.
+package pebbledir
 
 import (
 	"errors"
