@@ -117,7 +117,11 @@ func TestAheadWhilePagesGo(t *testing.T) {
 		})
 	}
 	now := at(0)
-	for range 12 {
+	turns := 12
+	if testing.Short() {
+		turns = 3
+	}
+	for range turns {
 		for i := range pids {
 			k.Create(now, args(string(name(i)), Normal), nil)
 		}

@@ -102,8 +102,9 @@ func allOverHTTP(t *testing.T, set ...string) *instance {
 // TestProbesAreAnswered: behind more connections than there are places, which are idle or have
 // answers that they do not read.
 func TestProbesAreAnswered(t *testing.T) {
-	for idle, stuck := range map[int]int{0: 80, 64: 16} {
-		lookAtProbes(t, idle, stuck)
+	lookAtProbes(t, 64, 16)
+	if !testing.Short() {
+		lookAtProbes(t, 0, 80)
 	}
 }
 
@@ -128,7 +129,7 @@ func TestConnectionsThatDoNothingGiveWay(t *testing.T) {
 		hold(t, i.addr(line), most)
 		status := http.StatusServiceUnavailable // in a place for probes, until the first one has waited long enough
 		for deadline := time.Now().Add(answeredWithin); status == http.StatusServiceUnavailable &&
-			time.Now().Before(deadline); {
+			time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			status = once(t, i.addr(line), "GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		}
 		if status == 0 || status == http.StatusServiceUnavailable {
