@@ -51,17 +51,44 @@ func command(args []string, complaints io.Writer) int {
 		return 1
 	}
 	files := map[string][]byte{pageFile: p.Markdown}
+	old, _ := filepath.Glob(filepath.Join(*root, chartsFolder, "*.svg")) // the pattern is well-formed
+	for _, at := range old {
+		files[chartsFolder+"/"+filepath.Base(at)] = nil
+	}
 	for name, svg := range p.Charts {
 		files[chartsFolder+"/"+name] = svg
 	}
-	if *check {
-		return checked(*root, files, complaints)
+	stale := 0
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		at, want := filepath.Join(*root, name), files[name]
+		if got, err := os.ReadFile(at); err == nil && want != nil && bytes.Equal(got, want) {
+			continue
+		}
+		stale++
+		if *check {
+			fmt.Fprintf(complaints, "report: %s is not what %s and %s give\n", name, dataFolder, notesFolder)
+		} else if err := replace(at, want); err != nil {
+			fmt.Fprintln(complaints, "report:", err)
+			return 2
+		}
 	}
-	if err := write(*root, files); err != nil {
-		fmt.Fprintln(complaints, "report:", err)
-		return 2
+	if *check && stale > 0 {
+		fmt.Fprintln(complaints, "hint: make bench-report writes them")
+		return 1
 	}
 	return 0
+}
+
+// replace writes a file and its folder, or removes one that is to have no content: a chart that the
+// page does not show.
+func replace(at string, content []byte) error {
+	if content == nil {
+		return os.Remove(at)
+	}
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		return fmt.Errorf("cannot make the folder of the charts: %w", err)
+	}
+	return os.WriteFile(at, content, 0o644)
 }
 
 // build makes the page of the repository, and its charts, in memory.
@@ -74,53 +101,4 @@ func build(root string) (*page.Page, error) {
 		return exec.Command("git", "-C", root, "merge-base", "--is-ancestor", revision, "HEAD").Run() == nil
 	}
 	return page.Build(set, os.DirFS(filepath.Join(root, notesFolder)), chartsFolder, isPast)
-}
-
-// write puts every file in its place and removes charts that the page does not show.
-func write(root string, files map[string][]byte) error {
-	for _, name := range surplus(root, files) {
-		if err := os.Remove(filepath.Join(root, name)); err != nil {
-			return fmt.Errorf("cannot remove an old chart: %w", err)
-		}
-	}
-	if err := os.MkdirAll(filepath.Join(root, chartsFolder), 0o755); err != nil {
-		return fmt.Errorf("cannot make the folder of the charts: %w", err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := os.WriteFile(filepath.Join(root, name), files[name], 0o644); err != nil {
-			return fmt.Errorf("cannot write %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// checked reports which files are not what they should be: different, missing, or charts that the
-// page does not show.
-func checked(root string, files map[string][]byte, complaints io.Writer) int {
-	stale := surplus(root, files)
-	for name, want := range files {
-		if got, err := os.ReadFile(filepath.Join(root, name)); err != nil || !bytes.Equal(got, want) {
-			stale = append(stale, name)
-		}
-	}
-	if len(stale) == 0 {
-		return 0
-	}
-	slices.Sort(stale)
-	for _, name := range stale {
-		fmt.Fprintf(complaints, "report: %s is not what %s and %s give\n", name, dataFolder, notesFolder)
-	}
-	fmt.Fprintln(complaints, "hint: make bench-report writes them")
-	return 1
-}
-
-// surplus lists the charts in the repository that are none of files.
-func surplus(root string, files map[string][]byte) (list []string) {
-	charts, _ := filepath.Glob(filepath.Join(root, chartsFolder, "*.svg")) // the pattern is well-formed
-	for _, at := range charts {
-		if name := chartsFolder + "/" + filepath.Base(at); files[name] == nil {
-			list = append(list, name)
-		}
-	}
-	return list
 }
