@@ -184,7 +184,7 @@ func TestComparison(t *testing.T) {
 	p.baseline()
 	r := p.want(false, []string{"Nothing moved in 2 benchmarks", "PASS"}, []string{"slower", "more memory"})
 	if row := r.Tables[0].Rows[1]; len(r.Tables) != 1 || len(row) != len(r.Tables[0].Head) || row[0] != "Keep" ||
-		row[1].(float64) <= 0 || row[4] != 64.0 || row[7] != 64.0 || row[14] != "3.00 things/op" {
+		row[1].(float64) <= 0 || row[4] != 64.0 || row[7] != 64.0 || row[14] != "3 things/op" {
 		t.Errorf("%v", r.Tables)
 	}
 

@@ -1,9 +1,21 @@
+// Package goal is how the benchmark commands evaluate: cells measured in rounds, ratios within a
+// round, and goals that the ratios reach or miss.
+//
+// A Cell is one row of a table: a server under one load. Rounds has all cells take turns, in
+// alternating order, and every turn leaves a Sample. On a shared machine only ratios of one round
+// mean anything, so Ratio divides within each round and takes the median of that. A Goal is as good
+// as its worst member; one that asks for nothing is reported and not evaluated.
+//
+// The package knows figures alone: no server, no clock, no flag. Who measures is
+// bench/internal/load, and what is asked is written in the commands.
 package goal
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strings"
+
+	"trunkline/cmd/trunkline/loadgen/chart"
 )
 
 // Verdict is what became of a goal.
@@ -93,23 +105,30 @@ func Missed(goals []Goal) bool {
 	return slices.ContainsFunc(goals, func(g Goal) bool { return g.Verdict == Miss })
 }
 
-// Sign is how what was measured has to compare with what is asked.
-func (g *Goal) Sign() string {
+// Asked is what is asked, with what is far beyond it; empty for a goal that asks for nothing.
+func (g *Goal) Asked() string {
+	sign := "≤ "
 	if g.AtLeast {
-		return ">="
+		sign = "≥ "
 	}
-	return "<="
+	switch {
+	case g.Verdict == Reported:
+		return ""
+	case g.Moonshot == 0:
+		return sign + chart.Figure(g.Must)
+	}
+	return sign + chart.Figure(g.Must) + " (" + chart.Figure(g.Moonshot) + ")"
 }
 
-// List is the members in the order of their names, lead before the first and between the others;
-// empty without any.
-func (g *Goal) List(lead, between string) (s string) {
+// list is the members in the order of their names.
+func (g *Goal) list() string {
+	var members []string
 	for _, name := range slices.Sorted(maps.Keys(g.Members)) {
-		s += fmt.Sprintf("%s%s %.2f", lead, name, g.Members[name])
+		member := name + " " + chart.Figure(g.Members[name])
 		if cpu := g.CPU[name]; cpu > 0 {
-			s += fmt.Sprintf(" (CPU %.2f)", cpu)
+			member += " (CPU " + chart.Figure(cpu) + ")"
 		}
-		lead = between
+		members = append(members, member)
 	}
-	return s
+	return strings.Join(members, ", ")
 }

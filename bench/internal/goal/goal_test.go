@@ -52,20 +52,30 @@ func TestMissed(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	f := func(lead, between, want string, members ...member) {
+	f := func(want string, members ...member) {
 		t.Helper()
 		var g Goal
 		for _, m := range members {
 			g.AddCPU(m.name, m.v, m.cpu)
 		}
-		if got := g.List(lead, between); got != want {
+		if got := g.list(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	f(": ", ", ", "")
-	f(": ", ", ", ": a 1.00, b 2.50", member{"b", 2.5, 0}, member{"a", 1, 0})
-	f("  ", "  ", "  a 1.00 (CPU 0.25)  b 2.50", member{"b", 2.5, 0}, member{"a", 1, 0.25}, member{"c", 0, 3})
-	if least, most := (&Goal{AtLeast: true}).Sign(), (&Goal{}).Sign(); least != ">=" || most != "<=" {
-		t.Errorf("signs %s and %s", least, most)
+	f("")
+	f("a 1, b 2.5", member{"b", 2.5, 0}, member{"a", 1, 0})
+	f("a 1 (CPU 0.25), b 2.5", member{"b", 2.5, 0}, member{"a", 1, 0.25}, member{"c", 0, 3})
+}
+
+func TestAsked(t *testing.T) {
+	f := func(want string, g Goal) {
+		t.Helper()
+		if got := g.Asked(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
+	f("≥ 2", Goal{Must: 2, AtLeast: true, Verdict: Miss})
+	f("≤ 3 (0.5)", Goal{Must: 3, Moonshot: 0.5, Verdict: Pass})
+	f("≤ 0", Goal{Verdict: Pass})
+	f("", Goal{Verdict: Reported})
 }

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"trunkline/cmd/trunkline/loadgen/chart"
 )
 
 // Grid is a table of a report. A cell is a string, a number or nil, which was not measured.
@@ -54,17 +55,13 @@ func (g Grid) Print(out io.Writer) {
 	w.Flush()
 }
 
-// Markdown is the grid as a table of a page, without its title. text writes the cells that are no
-// strings; columns of such alone stand to the right.
-func (g Grid) Markdown(text func(cell any) string) string {
+// Markdown is the grid as a table of a page, without its title. Columns without any text stand to
+// the right.
+func (g Grid) Markdown() string {
 	var out strings.Builder
 	line := func(n int, cell func(i int) any) {
 		for i := range n {
-			s, ok := cell(i).(string)
-			if !ok {
-				s = text(cell(i))
-			}
-			out.WriteString("| " + strings.ReplaceAll(s, "|", `\|`) + " ")
+			out.WriteString("| " + strings.ReplaceAll(Text(cell(i)), "|", `\|`) + " ")
 		}
 		out.WriteString("|\n")
 	}
@@ -83,33 +80,18 @@ func (g Grid) Markdown(text func(cell any) string) string {
 	return out.String()
 }
 
-// Text is a cell as people read it: three significant digits of what is no whole number, - for nil
-// and for a figure of 0 that was not measured.
+// Text is a cell as people read it: - for nil and for a figure of 0, which were not measured.
 func Text(cell any) string {
 	switch v := cell.(type) {
 	case nil:
 		return "-"
 	case float64:
-		return figure(v)
-	default:
-		return fmt.Sprint(v)
+		if v == 0 {
+			return "-"
+		}
+		return chart.Figure(v)
 	}
-}
-
-// figure is v with three significant digits, at most three of them behind the point; - for 0, which
-// was not measured.
-func figure(v float64) string {
-	switch {
-	case v == 0:
-		return "-"
-	case v >= 100 || v <= -100:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	case v >= 10 || v <= -10:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	case v >= 1 || v <= -1:
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
+	return fmt.Sprint(cell)
 }
 
 // cells is the table of cells: a row of medians for each.
@@ -124,14 +106,14 @@ func cells(list []Summary) Grid {
 
 // verdicts is the table of goals.
 func verdicts(goals []Goal) Grid {
-	g := Grid{Head: []string{"goal", "asked", "moonshot", "measured", "verdict", "what"}}
+	table := Grid{Head: []string{"goal", "asked (moonshot)", "measured", "verdict", "what"}}
 	for i := range goals {
-		x := &goals[i]
-		asked := ""
-		if x.Must != 0 {
-			asked = x.Sign() + " " + figure(x.Must)
+		g := &goals[i]
+		what := g.What
+		if len(g.Members) > 0 {
+			what += ": " + g.list()
 		}
-		g.Add(x.ID, asked, x.Moonshot, x.Measured, string(x.Verdict), x.What+x.List(": ", ", "))
+		table.Add(g.ID, g.Asked(), g.Measured, string(g.Verdict), what)
 	}
-	return g
+	return table
 }

@@ -29,26 +29,21 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-func TestWriteJSON(t *testing.T) {
-	if err := WriteJSON("", func() {}); err != nil {
-		t.Errorf("nothing was asked for: %v", err)
-	}
+func TestWrite(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "r.json")
-	if err := WriteJSON(name, func() {}); err == nil {
-		t.Error("a function was encoded")
-	}
-	if err := WriteJSON(filepath.Join(name, "below"), 1); err == nil {
-		t.Error("a file was written below one that is not there")
-	}
 	evaluated := Goal{ID: "G1", What: "w", Must: 2, AtLeast: true}
 	evaluated.Add("m", 3)
 	evaluated.Evaluate()
-	report := struct {
-		Cells []Summary
-		Goals []Goal
-	}{Summarize([]Sample{{Cell: Cell{"s", "m", "", 64, 8}, CPU: 250}}), []Goal{evaluated}}
-	if err := WriteJSON(name, report); err != nil {
+	report := Report{Cells: Summarize([]Sample{{Cell: Cell{"s", "m", "", 64, 8}, CPU: 250}}), Goals: []Goal{evaluated}}
+	if err := report.Write(name); err != nil {
 		t.Fatal(err)
+	}
+	if err := report.Write(filepath.Join(name, "below")); err == nil {
+		t.Error("a report was written below a file")
+	}
+	report.Table(Grid{Rows: [][]any{{func() {}}}})
+	if err := report.Write(name); err == nil {
+		t.Error("a function was encoded")
 	}
 	b, err := os.ReadFile(name)
 	var back struct {

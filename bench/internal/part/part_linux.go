@@ -102,7 +102,7 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 	r.Report.Conclude()
 	r.Report.Print(out)
 	if r.JSON != "" {
-		if err := goal.WriteJSON(filepath.Join(r.JSON, p.Name+".json"), r.Report); err != nil {
+		if err := r.Report.Write(filepath.Join(r.JSON, p.Name+".json")); err != nil {
 			return false, err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"trunkline/bench/internal/goal"
 
-	"trunkline/cmd/trunkline/chart"
+	"trunkline/cmd/trunkline/loadgen/chart"
 )
 
 const (
@@ -43,7 +43,7 @@ func (b *builder) peers() string {
 		t.Add(c.Server, c.Method, m.PerSec, m.CPU/1e3, overBare(all, c.Cell), m.P50, m.P99, m.P999, goal.MiB(m.RSS))
 	}
 	parts := []string{fmt.Sprintf("%d connections, %d requests in flight on each:", fullConns, fullDepth),
-		t.Markdown(text)}
+		t.Markdown()}
 	cpu, latency := chart.Bars{}, []chart.Bars{{Name: "p50", Style: chart.Blue}, {Name: "p99", Style: chart.Violet}, {Name: "p99.9", Style: chart.Amber}}
 	var servers []string
 	for _, name := range order(r) {
@@ -123,7 +123,7 @@ func (b *builder) first(name string) string {
 		return notMeasured(name)
 	}
 	g := r.Tables[0]
-	return sentence(g.Title) + ".\n\n" + g.Markdown(text)
+	return sentence(g.Title) + ".\n\n" + g.Markdown()
 }
 
 // sentence begins with a capital letter.
@@ -203,20 +203,15 @@ func (b *builder) questions() string {
 	g := r.Tables[i]
 	verdicts, ratios := slices.Index(g.Head, "verdict"), slices.Index(g.Head, "ratio")
 	count := map[string]int{}
-	type mover struct {
-		text  string
-		ratio float64
-	}
-	var movers []mover
+	var movers [][]any
 	for _, row := range g.Rows {
 		if len(row) != len(g.Head) {
 			continue
 		}
 		v := fmt.Sprint(row[verdicts])
 		count[v]++
-		if ratio, ok := row[ratios].(float64); ok && v == "slower" {
-			name := fmt.Sprint(row[0]) // behind that of its package
-			movers = append(movers, mover{name[strings.LastIndex(name, " ")+1:] + " " + figure(ratio), ratio})
+		if _, ok := row[ratios].(float64); ok && v == "slower" {
+			movers = append(movers, row)
 		}
 	}
 	var list []string
@@ -224,29 +219,14 @@ func (b *builder) questions() string {
 		list = append(list, fmt.Sprintf("%d %s", count[v], v))
 	}
 	text := fmt.Sprintf("%d steps against the baseline, time now over time there: %s.", len(g.Rows), strings.Join(list, ", "))
-	slices.SortStableFunc(movers, func(a, b mover) int { return cmp.Compare(b.ratio, a.ratio) })
+	slices.SortStableFunc(movers, func(a, b []any) int { return cmp.Compare(b[ratios].(float64), a[ratios].(float64)) })
 	list = nil
-	for _, m := range movers[:min(len(movers), mostMovers)] {
-		list = append(list, m.text)
+	for _, row := range movers[:min(len(movers), mostMovers)] {
+		name := fmt.Sprint(row[0]) // behind that of its package
+		list = append(list, name[strings.LastIndex(name, " ")+1:]+" "+goal.Text(row[ratios]))
 	}
 	if len(list) > 0 {
 		text += " Slowest movers: " + strings.Join(list, ", ") + "."
 	}
 	return text
-}
-
-// figure writes v, and a dash for 0, which was not measured.
-func figure(v float64) string {
-	if v == 0 {
-		return "-"
-	}
-	return chart.Figure(v)
-}
-
-// text writes a cell of a table.
-func text(cell any) string {
-	if v, ok := cell.(float64); ok || cell == nil {
-		return figure(v)
-	}
-	return fmt.Sprint(cell)
 }

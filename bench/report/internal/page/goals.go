@@ -9,7 +9,7 @@ import (
 
 	"trunkline/bench/internal/goal"
 
-	"trunkline/cmd/trunkline/chart"
+	"trunkline/cmd/trunkline/loadgen/chart"
 )
 
 // fewMembers is how many members of a goal are shown; of more, the worst one.
@@ -68,7 +68,7 @@ func (b *builder) goals() string {
 			var list []string
 			for _, g := range shared[v] {
 				text := g.What + ": " + worst(g)
-				if bound := asked(g); bound != "" {
+				if bound := g.Asked(); bound != "" {
 					text += " (" + bound + ")"
 				}
 				list = append(list, text)
@@ -81,27 +81,12 @@ func (b *builder) goals() string {
 	}
 	slices.SortStableFunc(named, func(a, b []any) int { return byName(a[0].(string), b[0].(string)) })
 	return goal.Grid{Head: []string{"goal", "what", "asked (moonshot)", "measured", "verdict"},
-		Rows: append(named, others...)}.Markdown(text)
+		Rows: append(named, others...)}.Markdown()
 }
 
 // cells is the row of a goal.
 func cells(r *goal.Report, g *goal.Goal) []any {
-	return []any{key(r, g), g.What, asked(g), measured(g), verdict(g.Verdict)}
-}
-
-// asked is the bound of a goal and its moonshot.
-func asked(g *goal.Goal) string {
-	sign := "≤ "
-	if g.AtLeast {
-		sign = "≥ "
-	}
-	switch {
-	case g.Verdict == goal.Reported:
-		return ""
-	case g.Moonshot == 0:
-		return sign + chart.Figure(g.Must)
-	}
-	return sign + chart.Figure(g.Must) + " (" + chart.Figure(g.Moonshot) + ")"
+	return []any{key(r, g), g.What, g.Asked(), measured(g), verdict(g.Verdict)}
 }
 
 // measured is the worst member of a goal, with all of them if they are few.

@@ -1,3 +1,7 @@
+// Package page builds the benchmark page of the reports that the parts of ./bench left.
+//
+// The layout and the prose are in page.md.tmpl; why a goal is missed stands in missed.md of the
+// notes, a line for each goal or part. Everything else comes from the reports.
 package page
 
 import (
@@ -5,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -17,6 +22,9 @@ var layout string
 
 // mostLines is how long the page may be.
 const mostLines = 200
+
+// severalEmpty are line ends that leave empty lines, where the parts left one or several.
+var severalEmpty = regexp.MustCompile(`\n([ \t]*\n)+`)
 
 // Page is the benchmark page.
 type Page struct {
@@ -52,7 +60,7 @@ func Build(set Set, notes fs.FS, folder string, isPast func(revision string) boo
 	if err := t.Execute(&out, nil); err != nil {
 		return nil, fmt.Errorf("cannot build the page: %w", err)
 	}
-	text := tidy(out.String())
+	text := severalEmpty.ReplaceAllString(strings.TrimSpace(out.String())+"\n", "\n\n")
 	b.page.Markdown = []byte(text)
 	if n := strings.Count(text, "\n"); n > mostLines {
 		b.page.Problems = append(b.page.Problems, fmt.Sprintf("%d lines, at most %d", n, mostLines))
@@ -82,13 +90,13 @@ func (b *builder) runs() string {
 	}
 	all := b.all()
 	if len(all) == 0 {
-		return t.Markdown(text)
+		return t.Markdown()
 	}
 	about := "Machine: " + machine(all[0].Machine)
 	if i := slices.IndexFunc(all, func(r *goal.Report) bool { return r.Machine.Disk != "" }); i >= 0 {
 		about += "; stores on " + all[i].Machine.Disk
 	}
-	return about + ".\n\n" + t.Markdown(text) + b.remarks()
+	return about + ".\n\n" + t.Markdown() + b.remarks()
 }
 
 // remarks are the notes of the parts that fit on a line.
@@ -109,20 +117,6 @@ func (b *builder) remarks() string {
 		return ""
 	}
 	return "\nFrom the runs. " + strings.Join(list, " ") + "\n"
-}
-
-// tidy leaves one empty line where the parts left several, and one line end at the end.
-func tidy(text string) string {
-	var out strings.Builder
-	empty := false
-	for line := range strings.Lines(strings.TrimSpace(text) + "\n") {
-		blank := strings.TrimSpace(line) == ""
-		if !blank || !empty {
-			out.WriteString(line)
-		}
-		empty = blank
-	}
-	return out.String()
 }
 
 // notMeasured stands in place of the figures of a part.

@@ -36,16 +36,12 @@ func Read(dir fs.FS) (Set, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read figures: %w", err)
 		}
-		var is struct{ Part string }
-		if err := json.Unmarshal(b, &is); err != nil {
+		r := new(goal.Report)
+		if err := json.Unmarshal(b, r); err != nil {
 			return nil, fmt.Errorf("cannot read the figures in %s: %w", f.Name(), err)
 		}
-		if is.Part != name {
-			continue
-		}
-		set[name] = new(goal.Report)
-		if err := json.Unmarshal(b, set[name]); err != nil {
-			return nil, fmt.Errorf("cannot read the figures in %s: %w", f.Name(), err)
+		if r.Part == name {
+			set[name] = r
 		}
 	}
 	return set, nil

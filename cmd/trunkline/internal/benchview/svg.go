@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"trunkline/cmd/trunkline/chart"
+	"trunkline/cmd/trunkline/loadgen/chart"
 	"trunkline/cmd/trunkline/loadgen"
 )
 

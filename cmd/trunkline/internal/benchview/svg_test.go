@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/cmd/trunkline/chart"
+	"trunkline/cmd/trunkline/loadgen/chart"
 	"trunkline/cmd/trunkline/loadgen"
 )
 

@@ -85,8 +85,8 @@ var doors = []room{
 		"shows what a server wrote: no socket"},
 	{"cmd/trunkline/internal/control", []string{"engine/reactor"}, "asks a server for a checkpoint: no store"},
 	{"cmd/trunkline/internal/crashfs", nil, "tests only: a disk without power"},
-	{"cmd/trunkline/chart", nil, "draws figures of others: a leaf"},
-	{"cmd/trunkline/internal/benchview", []string{"cmd/trunkline/chart", "cmd/trunkline/internal/cli", "cmd/trunkline/loadgen"},
+	{"cmd/trunkline/loadgen/chart", nil, "draws and writes figures, those of bench too: a leaf"},
+	{"cmd/trunkline/internal/benchview", []string{"cmd/trunkline/internal/cli", "cmd/trunkline/loadgen"},
 		"shows what a run did: no server"},
 	{"cmd/trunkline/internal/topview", []string{"cmd/trunkline/internal/benchview", "cmd/trunkline/internal/cli", "engine/obs"},
 		"shows a server"},
@@ -94,7 +94,7 @@ var doors = []room{
 	{"cmd", []string{"codec", "engine", "handlers", "cmd"}, "wires everything"},
 	{"fuzz/natstest", []string{"engine/journal", "fuzz/kit"}, "tests only: NATS servers"},
 	{"fuzz", nil, "tests only: whole sessions against a model"},
-	{"bench/internal/goal", nil, "compares figures: no load, no clock"},
+	{"bench/internal/goal", []string{"cmd/trunkline/loadgen/chart"}, "compares figures: no load, no clock"},
 	{"bench", []string{"codec", "engine", "handlers", "bench", "cmd/trunkline/loadgen"}, "measures all but the program"},
 }
 

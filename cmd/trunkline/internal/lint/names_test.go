@@ -43,7 +43,6 @@ var unsharedNames = map[string]string{
 	"bench/internal/goal.Ratios":                      "bench/cluster, a module of its own, uses it",
 	"bench/internal/load.Calls":                       "bench/cluster and bench/peers, modules of their own, use it",
 	"bench/internal/load.StartCalls":                  "bench/cluster and bench/peers, modules of their own, use it",
-	"cmd/trunkline/chart.Figure":                      "bench/report, a module of its own, uses it",
 	"cmd/trunkline/internal/journaltool.Journal":      "functions return it",
 	"engine/bus.Bus.Subscribe":                        "tests and benchmarks of other rooms open plain subscriptions",
 	"engine/kernel.Kernel.Lenient":                    "tests compare the recovery in lanes with that in one goroutine",
