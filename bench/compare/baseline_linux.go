@@ -48,9 +48,12 @@ func (c *comparison) sources() (root string, err error) {
 		c.Report.Note("NOT COMPARED: there is no baseline %s; -update (make bench-baseline) sets one.", baseline)
 		return "", nil
 	}
+	if err != nil {
+		return "", fmt.Errorf("cannot read the baseline: %w", err)
+	}
 	m := revisionLine.FindSubmatch(text)
 	if m == nil {
-		return "", fmt.Errorf("cannot take the baseline %s: it names no revision, %w", baseline, err)
+		return "", fmt.Errorf("cannot take the baseline %s: it names no revision", baseline)
 	}
 	revision := string(m[1])
 	if _, err := gobench.Output(".", "git", "cat-file", "-e", revision+"^{commit}"); err != nil {

@@ -88,7 +88,7 @@ type benchmark struct {
 	rounds [sides][]map[string]float64 // values by unit
 
 	verdict verdict
-	change  *shift // of the time; nil if there is nothing to compare with
+	change  shift // of the time; zero if there is nothing to compare with
 	memory  []memory
 }
 
@@ -139,31 +139,31 @@ func (c *comparison) build(side int, root string) error {
 // look is the first look: all benchmarks, the sides of each in turns, so that a pair is taken
 // within moments.
 func (c *comparison) look() error {
-	_, below, deeper := strings.Cut(c.pattern, "/")
-	if deeper {
-		below = "/" + below
-	}
+	top, _, _ := strings.Cut(c.pattern, "/")
 	var steps []goal.Step
 	for _, g := range c.groups {
-		steps = append(steps, c.steps(g, exactly(g.name)+below, c.of)...)
+		steps = append(steps, c.steps(g, exactly(g.name)+c.pattern[len(top):], &c.list)...)
 	}
 	_, err := goal.Rounds(c.Options.Rounds, steps, os.Stderr)
 	return err
 }
 
-// of finds the benchmark of a result in the list.
-func (c *comparison) of(g *group, r *gobench.Result) *benchmark {
-	at := slices.IndexFunc(c.list, func(b *benchmark) bool { return b.name == r.Name })
-	if at < 0 {
-		at, c.list = len(c.list), append(c.list, &benchmark{group: g, name: r.Name})
+// find returns the benchmark of that name in a list, to which it adds one that is not there yet.
+func find(list *[]*benchmark, g *group, name string) *benchmark {
+	for _, b := range *list {
+		if b.name == name {
+			return b
+		}
 	}
-	return c.list[at]
+	b := &benchmark{group: g, name: name}
+	*list = append(*list, b)
+	return b
 }
 
-// steps have a process of each side run what a pattern asks for, and keep the least times of the
-// tries of each benchmark in the one that of returns. A benchmark shows up once in each round, or
-// rounds of the two sides would be paired that have nothing in common.
-func (c *comparison) steps(g *group, pattern string, of func(*group, *gobench.Result) *benchmark) (steps []goal.Step) {
+// steps have a process of each side run what a pattern asks for, and keep what it finds in a list.
+// A benchmark shows up once in each round, or rounds of the two sides would be paired that have
+// nothing in common.
+func (c *comparison) steps(g *group, pattern string, list *[]*benchmark) (steps []goal.Step) {
 	var flags []string
 	if !c.long {
 		flags = append(flags, "-test.short")
@@ -177,16 +177,8 @@ func (c *comparison) steps(g *group, pattern string, of func(*group, *gobench.Re
 			results, err := binary.Run(pattern, c.Window, tries, flags...)
 			round++
 			for _, r := range results {
-				b := of(g, &r)
-				if n := len(b.rounds[side]); n < round {
-					b.rounds[side] = append(b.rounds[side], r.Values)
-				} else {
-					for _, unit := range []string{gobench.Time, gobench.Processor} {
-						if v, ok := r.Values[unit]; ok {
-							b.rounds[side][n-1][unit] = min(v, b.rounds[side][n-1][unit])
-						}
-					}
-				}
+				b := find(list, g, r.Name)
+				b.rounds[side] = append(b.rounds[side], r.Values)
 				if len(b.rounds[side]) != round {
 					return nil, fmt.Errorf("%s has %d results after %d rounds: it must run once in each", b.name, len(b.rounds[side]), round)
 				}
@@ -226,15 +218,7 @@ func (b *benchmark) ratios() (r []float64) {
 
 // worstFirst orders by what happened to the time, from slower to faster; last what cannot be
 // compared.
-func worstFirst(a, b *benchmark) int {
-	ratio := func(b *benchmark) float64 {
-		if b.change == nil {
-			return 0
-		}
-		return b.change.Ratio
-	}
-	return cmp.Compare(ratio(b), ratio(a))
-}
+func worstFirst(a, b *benchmark) int { return cmp.Compare(b.change.Ratio, a.change.Ratio) }
 
 // exactly is a pattern for one benchmark, which may be below others.
 func exactly(name string) string {

@@ -66,24 +66,24 @@ func (b *benchmark) first() {
 	case len(b.rounds[now]) == 0:
 		b.verdict = gone
 	default:
-		s := shiftOf(b.ratios())
-		b.change, b.memory = &s, b.moves()
-		if s.seems() || !b.exact() {
+		b.change, b.memory = shiftOf(b.ratios()), b.moves()
+		if b.change.seems() || !b.exact() {
 			b.verdict = unsure
 		}
 	}
 }
 
 // clear is how far all of the interval is from 1, as a ratio above it; below 1 it is not.
-func (s *shift) clear() float64 { return max(s.Low, 1/s.High) }
+func (s shift) clear() float64 { return max(s.Low, 1/s.High) }
 
 // seems reports whether the first look makes it worth to measure again.
 func (s shift) seems() bool { return s.Ratio >= seeming || s.Ratio <= 1/seeming }
 
 // confirm measures one benchmark again, alone.
 func (c *comparison) confirm(b *benchmark, alpha float64, deadline time.Time) error {
-	again := &benchmark{name: b.name}
-	steps := c.steps(b.group, exactly("Benchmark"+b.name), func(*group, *gobench.Result) *benchmark { return again })
+	var list []*benchmark
+	again := find(&list, b.group, b.name)
+	steps := c.steps(b.group, exactly("Benchmark"+b.name), &list)
 	done := 0
 	s, v, err := settle(c.Options.Rounds, alpha, func(n int) ([]float64, error) {
 		for ; done < n && time.Now().Before(deadline); done += 2 {
@@ -94,7 +94,7 @@ func (c *comparison) confirm(b *benchmark, alpha float64, deadline time.Time) er
 		return again.ratios(), nil
 	})
 	if err == nil && len(s.ratios) > 0 {
-		b.change, b.verdict = &s, v
+		b.change, b.verdict = s, v
 	}
 	if !b.exact() {
 		if b.memory = nil; len(s.ratios) >= 2*c.Options.Rounds {
@@ -143,30 +143,25 @@ func (s shift) verdict(alpha float64) verdict {
 type memory struct {
 	unit     string
 	from, to float64
-	more     bool
+	exact    bool // each side has one figure in all its rounds
 }
+
+func (m memory) more() bool { return m.to > m.from }
 
 // String is the move in a report.
 func (m memory) String() string {
 	word := "less"
-	if m.more {
+	if m.more() {
 		word = "more"
 	}
 	return fmt.Sprintf("%s memory: %g to %g %s", word, m.from, m.to, m.unit)
 }
 
-// exact reports whether what moved of the memory is certain: each side has one figure in all its
-// rounds, as most benchmarks have. Where buffers grow by chance, the few rounds of the first look
-// come into such an order once in 35 times, those of a second one once in thousands.
+// exact reports whether what moved of the memory is certain, as it is for most benchmarks. Where
+// buffers grow by chance, the few rounds of the first look come into such an order once in 35
+// times, those of a second one once in thousands.
 func (b *benchmark) exact() bool {
-	for _, m := range b.memory {
-		for side := range sides {
-			if v := b.figures(side, m.unit); slices.Min(v) != slices.Max(v) {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b.memory, func(m memory) bool { return !m.exact })
 }
 
 // moves reports what moved of a benchmark's memory: every round of one side is above every round of
@@ -177,9 +172,9 @@ func (b *benchmark) moves() (moved []memory) {
 		if len(before) == 0 || len(after) == 0 {
 			continue
 		}
-		m := memory{unit, goal.Median(before), goal.Median(after), slices.Min(after) > slices.Max(before)}
-		if m.more || slices.Max(after) < slices.Min(before) {
-			moved = append(moved, m)
+		least, most := slices.Min(before), slices.Max(before)
+		if from, to := slices.Min(after), slices.Max(after); from > most || to < least {
+			moved = append(moved, memory{unit, goal.Median(before), goal.Median(after), least == most && from == to})
 		}
 	}
 	return moved

@@ -155,11 +155,11 @@ func TestSettleStops(t *testing.T) {
 func TestWorstFirst(t *testing.T) {
 	var list []*benchmark
 	for _, ratio := range []float64{0.9, 1.1, 0.5, 1.5, 1} {
-		list = append(list, &benchmark{change: &shift{Ratio: ratio}})
+		list = append(list, &benchmark{change: shift{Ratio: ratio}})
 	}
 	list = append([]*benchmark{{verdict: added}}, list...)
 	slices.SortStableFunc(list, worstFirst)
-	if last := len(list) - 1; list[last].change != nil {
+	if last := len(list) - 1; list[last].change.Ratio != 0 {
 		t.Error("what cannot be compared is not last")
 	} else {
 		list = list[:last]

@@ -34,7 +34,7 @@ func (c *comparison) report() {
 		}
 		for _, m := range b.memory {
 			moved.Add(b.name, m.String())
-			if m.more {
+			if m.more() {
 				c.Report.Fault("%s uses %v", b.name, m)
 			}
 		}
@@ -72,10 +72,10 @@ func (c *comparison) allocations() {
 
 // how is what became of the benchmark's time.
 func (b *benchmark) how() string {
-	if b.change == nil {
+	s := b.change
+	if s.Ratio == 0 {
 		return string(b.verdict)
 	}
-	s := b.change
 	return fmt.Sprintf("%s: %+.1f %% [%+.1f, %+.1f], %d rounds", b.verdict,
 		percent(s.Ratio), percent(s.Low), percent(s.High), len(s.ratios))
 }
@@ -92,7 +92,7 @@ func (b *benchmark) row() []any {
 	row := []any{b.name, median(now, gobench.Time), goal.Quantile(times, 0.25), goal.Quantile(times, 0.75), median(now, gobench.Bytes), median(now, gobench.Allocs),
 		median(base, gobench.Time), median(base, gobench.Bytes), median(base, gobench.Allocs), nil, nil, nil, nil,
 		string(b.verdict), ""}
-	if s := b.change; s != nil {
+	if s := b.change; s.Ratio != 0 {
 		copy(row[9:], []any{s.Ratio, s.Low, s.High, len(s.ratios)})
 	}
 	if len(times) > 0 {

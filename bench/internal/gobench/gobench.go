@@ -1,3 +1,5 @@
+// Package gobench builds the test binaries of Go packages, runs their benchmarks and reads what
+// they print.
 package gobench
 
 import (
@@ -6,13 +8,24 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/perf/benchfmt"
 )
 
 // limit ends a test binary that hangs; filling the largest tables takes seconds.
 const limit = 10 * time.Minute
+
+// The units of every benchmark, and that of the processor time, which some report.
+const (
+	Time      = "ns/op"
+	Bytes     = "B/op"
+	Allocs    = "allocs/op"
+	Processor = "cpu-ns/op"
+)
 
 // Binary is the test binary of a package.
 type Binary struct {
@@ -52,7 +65,11 @@ func (b *Binary) Run(pattern string, benchtime time.Duration, count int, flags .
 	args := append([]string{"-test.run=^$", "-test.bench=" + pattern, "-test.benchtime=" + benchtime.String(), "-test.benchmem",
 		"-test.count=" + strconv.Itoa(count), "-test.timeout=" + limit.String()}, flags...)
 	fresh := b.path + ".run"
-	if err := copyFile(b.path, fresh); err != nil {
+	program, err := os.ReadFile(b.path)
+	if err == nil {
+		err = os.WriteFile(fresh, program, 0o755)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("cannot copy a test binary: %w", err)
 	}
 	defer os.Remove(fresh)
@@ -63,12 +80,51 @@ func (b *Binary) Run(pattern string, benchtime time.Duration, count int, flags .
 	return parse(out)
 }
 
-func copyFile(from, to string) error {
-	b, err := os.ReadFile(from)
-	if err != nil {
-		return err
+// Result is what one benchmark showed in one process: the first of its tries, with the least times
+// of all.
+type Result struct {
+	Name   string // without the word Benchmark before it and the number of CPUs behind it
+	N      int    // iterations
+	Values map[string]float64
+}
+
+// parse reads benchmark text (golang.org/design/14313). A line that begins as a result and is none
+// is an error, because a figure would be lost; other lines are for people and left out.
+func parse(text string) (all []Result, err error) {
+	in := benchfmt.NewReader(strings.NewReader(text), "the benchmarks' output")
+	for in.Scan() {
+		switch line := in.Result().(type) {
+		case *benchfmt.SyntaxError:
+			return nil, fmt.Errorf("cannot read a result: %w", line)
+		case *benchfmt.Result:
+			name := line.Name.String()
+			if _, parts := line.Name.Parts(); len(parts) > 0 && parts[len(parts)-1][0] == '-' {
+				name = strings.TrimSuffix(name, string(parts[len(parts)-1]))
+			}
+			at := slices.IndexFunc(all, func(r Result) bool { return r.Name == name })
+			if at < 0 {
+				at, all = len(all), append(all, Result{name, line.Iters, map[string]float64{}})
+			}
+			all[at].take(line.Values)
+		}
 	}
-	return os.WriteFile(to, b, 0o755)
+	return all, in.Err()
+}
+
+// take takes the figures of one try.
+func (r *Result) take(try []benchfmt.Value) {
+	for _, v := range try {
+		if v.OrigUnit != "" { // they become seconds
+			v.Value, v.Unit = v.OrigValue, v.OrigUnit
+		}
+		had, ok := r.Values[v.Unit]
+		switch {
+		case !ok:
+			r.Values[v.Unit] = v.Value
+		case v.Unit == Time || v.Unit == Processor:
+			r.Values[v.Unit] = min(v.Value, had)
+		}
+	}
 }
 
 // Output runs a command in a folder and returns what it printed, without space around it. An error
