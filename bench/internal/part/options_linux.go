@@ -42,8 +42,8 @@ func defaults() Options {
 	}
 }
 
-// parse reads the flags of a part. Flags that only others of the chosen parts have are taken and go
-// to them.
+// parse reads the flags of a part and checks the sizes. Flags that only others of the chosen parts
+// have are taken and go to them.
 func (p *Part) parse(chosen []*Part, args []string, complain io.Writer) (Options, error) {
 	o := defaults()
 	if p.Defaults != nil {
@@ -71,7 +71,10 @@ func (p *Part) parse(chosen []*Part, args []string, complain io.Writer) (Options
 	f.BoolVar(&o.Strict, "strict", o.Strict, "exit 1 when a goal is missed")
 	f.BoolVar(&o.Spin, "spin", o.Spin, "the load generator of pipelined cells polls instead of sleeping, so that no server pays for waking it")
 	f.BoolVar(&o.Pin, "pin", o.Pin, "servers on one half of the CPUs, load on the other")
-	only := f.String("only", "", "regular expression: only the steps, scenes or sections that it matches")
+	f.Func("only", "regular `expression`: only the steps, scenes or sections that it matches", func(s string) (err error) {
+		o.Only, err = regexp.Compile(s)
+		return err
+	})
 	for _, other := range chosen {
 		if other.Flags != nil {
 			other.Flags(f)
@@ -87,29 +90,18 @@ func (p *Part) parse(chosen []*Part, args []string, complain io.Writer) (Options
 		}
 		_ = f.Parse(args) // what was given stays
 	}
-	return o, o.complete(f, *only)
-}
-
-// complete applies -only and checks the sizes.
-func (o *Options) complete(f *flag.FlagSet, only string) (err error) {
-	if f.NArg() > 0 {
-		return fmt.Errorf("cannot take %q: parts come before flags", f.Arg(0))
-	}
-	if only != "" {
-		if o.Only, err = regexp.Compile(only); err != nil {
-			return fmt.Errorf("cannot use -only: %w", err)
-		}
-	}
-	written := !o.Quick && only == ""
+	written := !o.Quick && o.Only == nil
 	f.Visit(func(f *flag.Flag) { written = written || f.Name == "json" })
 	if !written {
 		o.JSON = ""
 	}
 	switch {
+	case f.NArg() > 0:
+		return o, fmt.Errorf("cannot take %q: parts come before flags", f.Arg(0))
 	case o.Rounds < 1 || o.Loops < 1 || o.Workers < 1 || o.Rows < 1 || o.Conns < 1 || o.Depth < 1:
-		return errors.New("cannot run with these flags: rounds, rows, conns, depth, loops and workers are at least 1")
+		return o, errors.New("cannot run with these flags: rounds, rows, conns, depth, loops and workers are at least 1")
 	case o.Window <= 0 || o.Window > time.Minute || o.Warmup < 0:
-		return fmt.Errorf("cannot measure %v after %v: want a window up to 1m", o.Window, o.Warmup)
+		return o, fmt.Errorf("cannot measure %v after %v: want a window up to 1m", o.Window, o.Warmup)
 	}
-	return nil
+	return o, nil
 }

@@ -151,8 +151,7 @@ func Main(parts []Part, args []string, out, complain io.Writer) int {
 		if p.Module != "" {
 			continue
 		}
-		options[i], err = p.parse(chosen, rest, complain)
-		if err != nil {
+		if options[i], err = p.parse(chosen, rest, complain); err != nil {
 			if err != flag.ErrHelp {
 				fmt.Fprintln(complain, err)
 			}
@@ -161,15 +160,13 @@ func Main(parts []Part, args []string, out, complain io.Writer) int {
 	}
 	status := 0
 	for i, p := range chosen {
+		failed := false
 		if p.Module != "" {
-			if err := p.elsewhere(rest, out, complain); err != nil {
-				fmt.Fprintf(complain, "%s: %v\n", p.Name, err)
-				status = exitFailed
-			}
-			continue
+			err = p.elsewhere(rest, out, complain)
+		} else {
+			fmt.Fprintf(complain, "== %s: %s\n", p.Name, p.What)
+			failed, err = p.do(options[i], out)
 		}
-		fmt.Fprintf(complain, "== %s: %s\n", p.Name, p.What)
-		failed, err := p.do(options[i], out)
 		if err != nil {
 			fmt.Fprintf(complain, "%s: %v\n", p.Name, err)
 		}

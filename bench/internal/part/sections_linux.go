@@ -1,8 +1,10 @@
 package part
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -41,11 +43,34 @@ func (r *Run) Sections(all ...Section) error {
 	return nil
 }
 
+// Config is a load by as many workers as the options ask for, on the CPUs that are left for it.
+func (r *Run) Config(addr string, p load.Protocol, tapes []*load.Tape, depth int) load.Config {
+	return load.Config{Addr: addr, Protocol: p, Tapes: tapes, Depth: depth, Workers: r.Workers, CPUs: r.LoadCPUs, Spin: r.Spin}
+}
+
 // Step is the step that measures a server under a load. The cell is named up to its size, which is
 // that of the load.
 func (r *Run) Step(c goal.Cell, s *load.Server, cfg load.Config) goal.Step {
 	c.Conns, c.Depth = len(cfg.Tapes), cfg.Depth
 	return goal.One(c, func() (goal.Sample, error) { return load.Measure(cfg, s, r.Warmup, r.Window) })
+}
+
+// StartRedis starts redis-server with the settings in args. It returns nil, and notes it, where
+// redis is not to be measured or is not installed.
+func (r *Run) StartRedis(name string, args ...string) (*load.Server, error) {
+	path := r.Options.Redis
+	if path == "auto" {
+		path = "redis-server"
+	}
+	path, err := exec.LookPath(path)
+	if r.Options.Redis == "off" || r.Options.Redis == "auto" && errors.Is(err, exec.ErrNotFound) {
+		r.Report.Note("%s was not measured: redis-server is not installed, or not asked for.", name)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot find redis-server: %w", err)
+	}
+	return r.Rig.Redis(name, path, args...)
 }
 
 // profileTime is how long a profile is taken for.
