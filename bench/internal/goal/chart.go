@@ -1,5 +1,7 @@
 package goal
 
+import "slices"
+
 // Chart is figures over something that grows, ready to be drawn: what costs how much, as
 // connections, rows or payloads grow. Axes name their units.
 type Chart struct {
@@ -25,13 +27,11 @@ type Point struct {
 // Add appends a point to the chart's line of that name, and begins the line if there is none.
 // Points have to come in the order of X.
 func (c *Chart) Add(line string, x, y float64) {
-	for i := range c.Lines {
-		if c.Lines[i].Name == line {
-			c.Lines[i].Points = append(c.Lines[i].Points, Point{x, y})
-			return
-		}
+	i := slices.IndexFunc(c.Lines, func(l Line) bool { return l.Name == line })
+	if i < 0 {
+		i, c.Lines = len(c.Lines), append(c.Lines, Line{Name: line})
 	}
-	c.Lines = append(c.Lines, Line{line, []Point{{x, y}}})
+	c.Lines[i].Points = append(c.Lines[i].Points, Point{x, y})
 }
 
 // grid is the chart as a table: a row per place on the axis, in the order in which they first came,

@@ -20,35 +20,39 @@ type Grid struct {
 // Add appends a row.
 func (g *Grid) Add(cells ...any) { g.Rows = append(g.Rows, cells) }
 
-// prose reports that the last column is text, which stands on the left.
-func (g *Grid) prose() bool {
+// texts is the head and the rows as people read them.
+func (g *Grid) texts() [][]string {
+	all := [][]string{g.Head}
 	for _, row := range g.Rows {
-		if _, text := row[len(row)-1].(string); !text {
-			return false
+		texts := make([]string, len(row))
+		for i, cell := range row {
+			texts[i] = Text(cell)
 		}
+		all = append(all, texts)
 	}
-	return len(g.Rows) > 0
+	return all
 }
 
-// Print prints the table after an empty line, its cells on the right.
+// hasText reports whether a column has text, which stands on the left.
+func (g *Grid) hasText(column int) bool {
+	return slices.ContainsFunc(g.Rows, func(row []any) bool { _, text := row[column].(string); return text })
+}
+
+// Print prints the table after an empty line, its cells on the right but for text in the last one.
 func (g Grid) Print(out io.Writer) {
 	if g.Title != "" {
 		fmt.Fprintf(out, "\n%s", g.Title)
 	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	head := make([]any, len(g.Head))
-	for i, name := range g.Head {
-		head[i] = name
-	}
-	prose := g.prose()
-	for _, row := range append([][]any{head}, g.Rows...) {
-		for i, cell := range row {
-			if prose && i == len(row)-1 {
-				fmt.Fprint(w, "  ", cell) // what no tab follows stands on the left
+	last := len(g.Head) - 1
+	for _, row := range g.texts() {
+		for i, text := range row {
+			if i == last && g.hasText(i) {
+				fmt.Fprint(w, "  ", text) // what no tab follows stands on the left
 				continue
 			}
-			fmt.Fprint(w, Text(cell), "\t")
+			fmt.Fprint(w, text, "\t")
 		}
 		fmt.Fprintln(w)
 	}
@@ -59,23 +63,21 @@ func (g Grid) Print(out io.Writer) {
 // the right.
 func (g Grid) Markdown() string {
 	var out strings.Builder
-	line := func(n int, cell func(i int) any) {
-		for i := range n {
-			out.WriteString("| " + strings.ReplaceAll(Text(cell(i)), "|", `\|`) + " ")
+	for n, row := range g.texts() {
+		for _, text := range row {
+			out.WriteString("| " + strings.ReplaceAll(text, "|", `\|`) + " ")
 		}
 		out.WriteString("|\n")
-	}
-	line(len(g.Head), func(i int) any { return g.Head[i] })
-	for i := range g.Head {
-		isText := func(row []any) bool { _, ok := row[i].(string); return ok }
-		out.WriteString("|---")
-		if len(g.Rows) > 0 && !slices.ContainsFunc(g.Rows, isText) {
-			out.WriteString(":")
+		if n > 0 {
+			continue
 		}
-	}
-	out.WriteString("|\n")
-	for _, row := range g.Rows {
-		line(len(row), func(i int) any { return row[i] })
+		for column := range g.Head {
+			out.WriteString("|---")
+			if len(g.Rows) > 0 && !g.hasText(column) {
+				out.WriteString(":")
+			}
+		}
+		out.WriteString("|\n")
 	}
 	return out.String()
 }

@@ -43,8 +43,3 @@ func Ratios(all []Sample, a, b Cell, pick func(Sample) float64) (ratios []float6
 	}
 	return ratios
 }
-
-// Ratio returns the median over the rounds of pick(a)/pick(b), and 0 if no round has both.
-func Ratio(all []Sample, a, b Cell, pick func(Sample) float64) float64 {
-	return Median(Ratios(all, a, b, pick))
-}

@@ -53,7 +53,7 @@ func TestRatio(t *testing.T) {
 		if got := Ratios(all, a, b, Rate); !slices.Equal(got, ratios) {
 			t.Errorf("ratios %v, want %v", got, ratios)
 		}
-		if got := Ratio(all, a, b, Rate); got != want {
+		if got := (&Report{Samples: all}).Ratio(a, b, Rate); got != want {
 			t.Errorf("ratio %v, want %v", got, want)
 		}
 	}
@@ -64,7 +64,8 @@ func TestRatio(t *testing.T) {
 	f(2, []float64{2, 1, 5}, figures(b, 1, 10, 100), figures(a, 2, 10, 500)) // whichever came first
 	f(1.5, []float64{2, 1}, figures(a, 2, 10, 500), figures(b, 1, 10))       // one round has no peer
 	f(2, []float64{2}, figures(a, 2, 10), []Sample{{Cell: b, PerSec: 1}, {Cell: b, Round: 1}})
-	if got := Ratio(slices.Concat(figures(a, 100), figures(b, 25)), a, b, CPU); got != 0.25 {
+	r := Report{Samples: slices.Concat(figures(a, 100), figures(b, 25))}
+	if got := r.Ratio(a, b, CPU); got != 0.25 {
 		t.Errorf("ratio of CPU time %v, want 0.25", got)
 	}
 }

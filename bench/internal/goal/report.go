@@ -63,9 +63,9 @@ func (r *Report) Median(c Cell, pick func(Sample) float64) float64 {
 	return Median(v)
 }
 
-// Ratio is the function Ratio of what was measured so far.
+// Ratio is the median over the rounds of pick(a)/pick(b), 0 if no round has both.
 func (r *Report) Ratio(a, b Cell, pick func(Sample) float64) float64 {
-	return Ratio(r.Samples, a, b, pick)
+	return Median(Ratios(r.Samples, a, b, pick))
 }
 
 // Chart adds a chart.

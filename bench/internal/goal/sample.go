@@ -2,6 +2,7 @@ package goal
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -58,13 +59,10 @@ type Summary struct {
 // Summarize groups samples by cell, in the order in which the cells first came.
 func Summarize(all []Sample) []Summary {
 	var out []Summary
-	at := map[Cell]int{}
 	for _, s := range all {
-		i, ok := at[s.Cell]
-		if !ok {
-			i = len(out)
-			at[s.Cell] = i
-			out = append(out, Summary{Cell: s.Cell})
+		i := slices.IndexFunc(out, func(o Summary) bool { return o.Cell == s.Cell })
+		if i < 0 {
+			i, out = len(out), append(out, Summary{Cell: s.Cell})
 		}
 		out[i].Rounds = append(out[i].Rounds, s)
 	}

@@ -35,15 +35,13 @@ func (b *builder) peers() string {
 		return c.Conns != fullConns || c.Depth != fullDepth || strings.HasSuffix(c.Method, paced)
 	})
 	slices.SortStableFunc(full, func(a, b goal.Summary) int { return cmp.Compare(b.Median.CPU, a.Median.CPU) })
-	all := samples(r)
 	t := goal.Grid{Head: []string{"server", "method", "requests/s", "CPU µs/request", "CPU / " + bare, "p50 µs", "p99 µs",
 		"p99.9 µs", "RSS MiB"}}
 	for _, c := range full {
 		m := c.Median
-		t.Add(c.Server, c.Method, m.PerSec, m.CPU/1e3, overBare(all, c.Cell), m.P50, m.P99, m.P999, goal.MiB(m.RSS))
+		t.Add(c.Server, c.Method, m.PerSec, m.CPU/1e3, overBare(r, c.Cell), m.P50, m.P99, m.P999, goal.MiB(m.RSS))
 	}
-	parts := []string{fmt.Sprintf("%d connections, %d requests in flight on each:", fullConns, fullDepth),
-		t.Markdown()}
+	parts := []string{fmt.Sprintf("%d connections, %d requests in flight on each:", fullConns, fullDepth), t.Markdown()}
 	cpu, latency := chart.Bars{}, []chart.Bars{{Name: "p50", Style: chart.Blue}, {Name: "p99", Style: chart.Violet}, {Name: "p99.9", Style: chart.Amber}}
 	var servers []string
 	for _, name := range order(r) {
@@ -67,33 +65,16 @@ func (b *builder) peers() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// samples are all samples of a report's cells, each with its cell, for ratios.
-func samples(r *goal.Report) (all []goal.Sample) {
-	for _, c := range r.Cells {
-		for _, s := range c.Rounds {
-			s.Cell = c.Cell
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
 // overBare is the ratio of CPU time to the bare server's under the same load: with the same method,
-// or with any that it has there.
-func overBare(all []goal.Sample, c goal.Cell) float64 {
+// or with the first that it has there.
+func overBare(r *goal.Report, c goal.Cell) float64 {
 	below := c
 	below.Server = bare
-	for i := -1; i < len(all); i++ {
-		if i >= 0 {
-			below = all[i].Cell
-		}
-		if below.Server == bare && below.Conns == c.Conns && below.Depth == c.Depth && !strings.HasSuffix(below.Method, paced) {
-			if ratio := goal.Ratio(all, c, below, goal.CPU); ratio > 0 {
-				return ratio
-			}
-		}
+	ratio := r.Ratio(c, below, goal.CPU)
+	if other := main(r, bare, c.Depth); ratio == 0 && other != nil {
+		ratio = r.Ratio(c, other.Cell, goal.CPU)
 	}
-	return 0
+	return ratio
 }
 
 // order is the servers of a report as they first came.

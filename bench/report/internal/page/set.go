@@ -40,9 +40,16 @@ func Read(dir fs.FS) (Set, error) {
 		if err := json.Unmarshal(b, r); err != nil {
 			return nil, fmt.Errorf("cannot read the figures in %s: %w", f.Name(), err)
 		}
-		if r.Part == name {
-			set[name] = r
+		if r.Part != name {
+			continue
 		}
+		for _, c := range r.Cells {
+			for _, s := range c.Rounds {
+				s.Cell = c.Cell // which is not written for each
+				r.Samples = append(r.Samples, s)
+			}
+		}
+		set[name] = r
 	}
 	return set, nil
 }

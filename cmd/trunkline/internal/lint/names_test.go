@@ -39,7 +39,6 @@ var unsharedNames = map[string]string{
 	"bench/internal/load.MeasureRunning":              "bench/cluster, a module of its own, uses it",
 	"bench/internal/load.Running":                     "bench/cluster, a module of its own, uses it",
 	"bench/internal/goal.Grid.Markdown":               "bench/report, a module of its own, uses it",
-	"bench/internal/goal.Ratio":                       "bench/report, a module of its own, uses it",
 	"bench/internal/goal.Ratios":                      "bench/cluster, a module of its own, uses it",
 	"bench/internal/load.Calls":                       "bench/cluster and bench/peers, modules of their own, use it",
 	"bench/internal/load.StartCalls":                  "bench/cluster and bench/peers, modules of their own, use it",
