@@ -70,22 +70,15 @@ type comparison struct {
 	long    bool
 	pattern string // of the benchmarks, as for go test
 
-	groups []*group
-	list   []*benchmark // in the order in which they first came
-}
-
-// group is what one process runs: a top-level benchmark with all that is below it, because they
-// share their inputs. A side that does not have it has no binary.
-type group struct {
-	name     string
-	binaries [sides]*gobench.Binary
+	binaries [sides]*gobench.Binary // nil for a baseline that is not to be had
+	groups   []string               // top-level benchmarks of either side
+	list     []*benchmark           // in the order in which they first came
 }
 
 // benchmark is what both sides showed of one benchmark, and what is thought of it.
 type benchmark struct {
-	*group
-	name   string
-	rounds [sides][]map[string]float64 // values by unit
+	name    string
+	figures [sides]map[string][]float64 // by unit, one for each round
 
 	verdict verdict
 	change  shift // of the time; zero if there is nothing to compare with
@@ -125,37 +118,37 @@ func (c *comparison) build(side int, root string) error {
 	if err != nil {
 		return err
 	}
+	c.binaries[side] = binary
 	names, err := binary.List(c.pattern)
 	for _, name := range names {
-		at := slices.IndexFunc(c.groups, func(g *group) bool { return g.name == name })
-		if at < 0 {
-			at, c.groups = len(c.groups), append(c.groups, &group{name: name})
+		if !slices.Contains(c.groups, name) {
+			c.groups = append(c.groups, name)
 		}
-		c.groups[at].binaries[side] = binary
 	}
 	return err
 }
 
 // look is the first look: all benchmarks, the sides of each in turns, so that a pair is taken
-// within moments.
+// within moments. A process runs a top-level one with all that is below it, which share their
+// inputs.
 func (c *comparison) look() error {
 	top, _, _ := strings.Cut(c.pattern, "/")
 	var steps []goal.Step
-	for _, g := range c.groups {
-		steps = append(steps, c.steps(g, exactly(g.name)+c.pattern[len(top):], &c.list)...)
+	for _, name := range c.groups {
+		steps = append(steps, c.steps(exactly(name)+c.pattern[len(top):], &c.list)...)
 	}
 	_, err := goal.Rounds(c.Options.Rounds, steps, os.Stderr)
 	return err
 }
 
 // find returns the benchmark of that name in a list, to which it adds one that is not there yet.
-func find(list *[]*benchmark, g *group, name string) *benchmark {
+func find(list *[]*benchmark, name string) *benchmark {
 	for _, b := range *list {
 		if b.name == name {
 			return b
 		}
 	}
-	b := &benchmark{group: g, name: name}
+	b := &benchmark{name: name, figures: [sides]map[string][]float64{{}, {}}}
 	*list = append(*list, b)
 	return b
 }
@@ -163,12 +156,12 @@ func find(list *[]*benchmark, g *group, name string) *benchmark {
 // steps have a process of each side run what a pattern asks for, and keep what it finds in a list.
 // A benchmark shows up once in each round, or rounds of the two sides would be paired that have
 // nothing in common.
-func (c *comparison) steps(g *group, pattern string, list *[]*benchmark) (steps []goal.Step) {
+func (c *comparison) steps(pattern string, list *[]*benchmark) (steps []goal.Step) {
 	var flags []string
 	if !c.long {
 		flags = append(flags, "-test.short")
 	}
-	for side, binary := range g.binaries {
+	for side, binary := range c.binaries {
 		if binary == nil {
 			continue
 		}
@@ -177,10 +170,12 @@ func (c *comparison) steps(g *group, pattern string, list *[]*benchmark) (steps 
 			results, err := binary.Run(pattern, c.Window, tries, flags...)
 			round++
 			for _, r := range results {
-				b := find(list, g, r.Name)
-				b.rounds[side] = append(b.rounds[side], r.Values)
-				if len(b.rounds[side]) != round {
-					return nil, fmt.Errorf("%s has %d results after %d rounds: it must run once in each", b.name, len(b.rounds[side]), round)
+				figures := find(list, r.Name).figures[side]
+				for unit, v := range r.Values {
+					figures[unit] = append(figures[unit], v)
+					if n := len(figures[unit]); n != round {
+						return nil, fmt.Errorf("%s has %d figures in %s after %d rounds: want one of each", r.Name, n, unit, round)
+					}
 				}
 			}
 			return nil, err
@@ -189,24 +184,12 @@ func (c *comparison) steps(g *group, pattern string, list *[]*benchmark) (steps 
 	return steps
 }
 
-// figures returns the values of a benchmark in one unit by round, none if a round has none.
-func (b *benchmark) figures(side int, unit string) (v []float64) {
-	for _, values := range b.rounds[side] {
-		f, ok := values[unit]
-		if !ok {
-			return nil
-		}
-		v = append(v, f)
-	}
-	return v
-}
-
 // ratios returns now over base of the processor time in the rounds that both have, or of the time
 // that passed where one side does not report the other.
 func (b *benchmark) ratios() (r []float64) {
-	before, after := b.figures(base, gobench.Processor), b.figures(now, gobench.Processor)
+	before, after := b.figures[base][gobench.Processor], b.figures[now][gobench.Processor]
 	if len(before) == 0 || len(after) == 0 {
-		before, after = b.figures(base, gobench.Time), b.figures(now, gobench.Time)
+		before, after = b.figures[base][gobench.Time], b.figures[now][gobench.Time]
 	}
 	for i := range min(len(before), len(after)) {
 		if before[i] > 0 && after[i] > 0 {

@@ -61,9 +61,9 @@ func (c *comparison) evaluate() error {
 func (b *benchmark) first() {
 	b.verdict = same
 	switch {
-	case len(b.rounds[base]) == 0:
+	case len(b.figures[base]) == 0:
 		b.verdict = added
-	case len(b.rounds[now]) == 0:
+	case len(b.figures[now]) == 0:
 		b.verdict = gone
 	default:
 		b.change, b.memory = shiftOf(b.ratios()), b.moves()
@@ -82,8 +82,8 @@ func (s shift) seems() bool { return s.Ratio >= seeming || s.Ratio <= 1/seeming 
 // confirm measures one benchmark again, alone.
 func (c *comparison) confirm(b *benchmark, alpha float64, deadline time.Time) error {
 	var list []*benchmark
-	again := find(&list, b.group, b.name)
-	steps := c.steps(b.group, exactly("Benchmark"+b.name), &list)
+	again := find(&list, b.name)
+	steps := c.steps(exactly("Benchmark"+b.name), &list)
 	done := 0
 	s, v, err := settle(c.Options.Rounds, alpha, func(n int) ([]float64, error) {
 		for ; done < n && time.Now().Before(deadline); done += 2 {
@@ -168,7 +168,7 @@ func (b *benchmark) exact() bool {
 // the other.
 func (b *benchmark) moves() (moved []memory) {
 	for _, unit := range []string{gobench.Allocs, gobench.Bytes} {
-		before, after := b.figures(base, unit), b.figures(now, unit)
+		before, after := b.figures[base][unit], b.figures[now][unit]
 		if len(before) == 0 || len(after) == 0 {
 			continue
 		}

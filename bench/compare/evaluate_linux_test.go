@@ -178,12 +178,7 @@ func TestWorstFirst(t *testing.T) {
 func TestExact(t *testing.T) {
 	f := func(before, after []float64, moved, exact bool) {
 		t.Helper()
-		b := &benchmark{}
-		for side, v := range [sides][]float64{before, after} {
-			for _, n := range v {
-				b.rounds[side] = append(b.rounds[side], map[string]float64{gobench.Bytes: n})
-			}
-		}
+		b := &benchmark{figures: [sides]map[string][]float64{{gobench.Bytes: before}, {gobench.Bytes: after}}}
 		b.first()
 		if got := len(b.memory) > 0; got != moved || b.exact() != exact || b.verdict == same != (exact || !moved) {
 			t.Errorf("%v to %v: moved %v, exact %v, %s", before, after, got, b.exact(), b.verdict)

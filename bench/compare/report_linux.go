@@ -58,7 +58,7 @@ func (c *comparison) allocations() {
 	g := goal.Goal{ID: "G6", What: "heap allocations per hot request, frame in to reply out", Verdict: goal.Pass, Members: map[string]float64{}}
 	for _, b := range c.list {
 		method, hot := strings.CutPrefix(b.name, "KernelMethod/")
-		if v := b.figures(now, gobench.Allocs); hot && method != "CreateTerminate" && len(v) > 0 {
+		if v := b.figures[now][gobench.Allocs]; hot && method != "CreateTerminate" && len(v) > 0 {
 			g.Members[method] = goal.Median(v)
 			if g.Measured = max(g.Measured, g.Members[method]); g.Measured > 0 {
 				g.Verdict = goal.Miss
@@ -83,20 +83,17 @@ func (b *benchmark) how() string {
 // row is the benchmark's in the table.
 func (b *benchmark) row() []any {
 	median := func(side int, unit string) any {
-		if v := b.figures(side, unit); len(v) > 0 {
+		if v := b.figures[side][unit]; len(v) > 0 {
 			return goal.Median(v)
 		}
 		return nil
 	}
-	times := b.figures(now, gobench.Time)
+	times := b.figures[now][gobench.Time]
 	row := []any{b.name, median(now, gobench.Time), goal.Quantile(times, 0.25), goal.Quantile(times, 0.75), median(now, gobench.Bytes), median(now, gobench.Allocs),
 		median(base, gobench.Time), median(base, gobench.Bytes), median(base, gobench.Allocs), nil, nil, nil, nil,
-		string(b.verdict), ""}
+		string(b.verdict), b.others()}
 	if s := b.change; s.Ratio != 0 {
 		copy(row[9:], []any{s.Ratio, s.Low, s.High, len(s.ratios)})
-	}
-	if len(times) > 0 {
-		row[len(row)-1] = b.others()
 	}
 	return row
 }
@@ -105,9 +102,9 @@ func (b *benchmark) row() []any {
 // another unit.
 func (b *benchmark) others() string {
 	var list []string
-	for _, unit := range slices.Sorted(maps.Keys(b.rounds[now][0])) {
+	for _, unit := range slices.Sorted(maps.Keys(b.figures[now])) {
 		if unit != gobench.Time && unit != gobench.Bytes && unit != gobench.Allocs {
-			list = append(list, goal.Text(goal.Median(b.figures(now, unit)))+" "+unit)
+			list = append(list, goal.Text(goal.Median(b.figures[now][unit]))+" "+unit)
 		}
 	}
 	return strings.Join(list, ", ")

@@ -33,19 +33,14 @@ type Options struct {
 // Asked reports whether -only takes a step, a scene or a section of that name.
 func (o *Options) Asked(name string) bool { return o.Only == nil || o.Only.MatchString(name) }
 
-// defaults are those of most parts.
-func defaults() Options {
-	half := max(1, runtime.NumCPU()/2)
-	return Options{
-		JSON: "bench/data", Redis: "auto", Rounds: 5, Rows: 10_000, Conns: 64, Many: 1000, Depth: 64, Loops: half, Workers: half,
-		Warmup: 100 * time.Millisecond, Window: 600 * time.Millisecond, Spin: true,
-	}
-}
-
 // parse reads the flags of a part and checks the sizes. Flags that only others of the chosen parts
 // have are taken and go to them.
 func (p *Part) parse(chosen []*Part, args []string, complain io.Writer) (Options, error) {
-	o := defaults()
+	half := max(1, runtime.NumCPU()/2)
+	o := Options{
+		JSON: "bench/data", Redis: "auto", Rounds: 5, Rows: 10_000, Conns: 64, Many: 1000, Depth: 64, Loops: half, Workers: half,
+		Warmup: 100 * time.Millisecond, Window: 600 * time.Millisecond, Spin: true,
+	}
 	if p.Defaults != nil {
 		p.Defaults(&o)
 	}

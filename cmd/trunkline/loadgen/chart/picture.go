@@ -104,29 +104,30 @@ func (d *drawing) lines(x, size float64, class, s string) {
 func (d *drawing) panel(p *Panel) {
 	d.lines(plotLeft, titleSize, "h2", p.Title)
 	d.legend(p)
-	x, y := p.scales()
+	x, y, empty := p.scales()
 	d.upright(p, y)
+	below := 1 // lines of text
 	if len(p.Names) > 0 {
-		d.bars(p, y)
+		below = d.bars(p, y)
 	} else {
 		d.bottom(x)
 		for i := range p.Lines {
 			d.line(p, &p.Lines[i], x, y)
 		}
 	}
-	if p.empty() {
+	if empty {
 		d.text((plotLeft+plotRight)/2, d.y(0.6), "soft over mid", p.Empty)
 	}
-	d.top += d.height + lineHeight*float64(p.nameLines())
+	d.top += d.height + lineHeight*float64(below)
 	if p.X.Name != "" {
 		d.top += lineHeight
 		d.text((plotLeft+plotRight)/2, d.top, "tick mid", p.X.Name)
 	}
 }
 
-// scales are those of all figures of a panel. A logarithmic one for bars begins below the least of
-// them, which would have no height.
-func (p *Panel) scales() (x, y scale) {
+// scales are those of all figures of a panel, which is empty without any. A logarithmic one for
+// bars begins below the least of them, which would have no height.
+func (p *Panel) scales() (x, y scale, empty bool) {
 	var across, up []float64
 	for _, l := range p.Lines {
 		for _, pt := range l.Points {
@@ -135,23 +136,17 @@ func (p *Panel) scales() (x, y scale) {
 			}
 		}
 	}
+	if len(p.Bars) == 0 {
+		return bottom(p.X, across), upright(p.Y, up, lineSpread), len(up) == 0
+	}
 	for _, b := range p.Bars {
 		up = append(up, b.Values...)
 	}
-	if len(p.Bars) == 0 {
-		return bottom(p.X, across), upright(p.Y, up, lineSpread)
-	}
-	if low, high := bounds(up); high > low*barSpread {
+	low, high := bounds(up)
+	if high > low*barSpread {
 		up = append(up, low/2)
 	}
-	return bottom(p.X, across), upright(p.Y, up, barSpread)
-}
-
-// empty reports whether a panel has no figures.
-func (p *Panel) empty() bool {
-	return !slices.ContainsFunc(p.Lines, func(l Line) bool {
-		return slices.ContainsFunc(l.Points, func(p Point) bool { return !math.IsNaN(p.Y) })
-	}) && !slices.ContainsFunc(p.Bars, func(b Bars) bool { _, high := bounds(b.Values); return high > 0 })
+	return bottom(p.X, across), upright(p.Y, up, barSpread), high == 0
 }
 
 // upright draws the axis of figures, with its name above it.
@@ -263,27 +258,19 @@ const (
 	loneFill  = 0.6 // the only bar of a group
 )
 
-// slot is the room of a group of bars.
-func (p *Panel) slot() float64 { return (plotRight - plotLeft) / float64(len(p.Names)) }
-
-// nameLines is how many lines the longest name below the plot needs.
-func (p *Panel) nameLines() int {
-	most := 1
-	for _, n := range p.Names {
-		most = max(most, len(wrap(n, textSize, p.slot()-4)))
-	}
-	return most
-}
-
-// bars draws the groups with their names below.
-func (d *drawing) bars(p *Panel, y scale) {
-	slot, thick := p.slot(), p.slot()*groupFill/float64(len(p.Bars))
+// bars draws the groups with their names below, and returns how many lines these take.
+func (d *drawing) bars(p *Panel, y scale) (below int) {
+	slot := (plotRight - plotLeft) / float64(len(p.Names))
+	thick := slot * groupFill / float64(len(p.Bars))
 	if len(p.Bars) == 1 {
-		thick = p.slot() * loneFill
+		thick = slot * loneFill
 	}
+	below = 1
 	for i, name := range p.Names {
 		middle := plotLeft + slot*(float64(i)+0.5)
-		for n, line := range wrap(name, textSize, slot-4) {
+		lines := wrap(name, textSize, slot-4)
+		below = max(below, len(lines))
+		for n, line := range lines {
 			d.text(middle, d.top+d.height+lineHeight*float64(n+1), "tick mid", line)
 		}
 		for j, b := range p.Bars {
@@ -301,6 +288,7 @@ func (d *drawing) bars(p *Panel, y scale) {
 			}
 		}
 	}
+	return below
 }
 
 // label is what stands above a bar.
