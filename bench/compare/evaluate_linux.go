@@ -33,10 +33,8 @@ const (
 	gone   verdict = "gone"
 )
 
-// evaluate compares all benchmarks. The first look only reports which of them seem to have moved;
-// whether one did is decided by rounds that are taken afterwards for that, so that being picked for
-// a chance deviation does not count. All suspects together have the time of the flag, those whose
-// memory moved and the clearest ones first, so that a noisy one does not take it all.
+// evaluate compares all benchmarks, and measures those again that seem to have moved: those whose
+// memory did and the clearest ones first, so that a noisy one does not take all of the time.
 func (c *comparison) evaluate() error {
 	var suspects []*benchmark
 	for _, b := range c.list {

@@ -123,9 +123,6 @@ func (b *builder) scaling() string {
 			}
 		}
 	}
-	if len(parts) == 0 {
-		return notMeasured("scale")
-	}
 	return strings.Join(parts, "\n\n")
 }
 

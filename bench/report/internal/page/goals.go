@@ -139,11 +139,7 @@ func (b *builder) misses() string {
 			}
 		}
 	}
-	if len(missed) == 0 {
-		return ""
-	}
-	text := "Why some are missed:\n\n"
-	unexplained := maps.Clone(missed)
+	unexplained, text := maps.Clone(missed), ""
 	for line := range strings.Lines(b.missed) {
 		names, _, _ := strings.Cut(strings.TrimPrefix(line, "- **"), "**")
 		explains := false

@@ -50,8 +50,9 @@ func Build(set Set, notes fs.FS, folder string, isPast func(revision string) boo
 	}
 	b := &builder{Set: set, missed: string(missed), folder: folder, page: Page{Charts: map[string][]byte{}, Problems: set.problems(isPast)}}
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"problems": b.problems, "runs": b.runs, "goals": b.goals, "misses": b.misses, "peers": b.peers, "first": b.first,
-		"scaling": b.scaling, "questions": b.questions,
+		"problems": func() string { return strings.Join(b.page.Problems, "; ") }, "runs": b.runs, "remarks": b.remarks,
+		"goals": b.goals, "misses": b.misses, "peers": b.peers, "first": b.first, "scaling": b.scaling, "questions": b.questions,
+		"notMeasured": notMeasured,
 	}).Parse(layout)
 	if err != nil {
 		return nil, fmt.Errorf("cannot parse the page's template: %w", err)
@@ -66,14 +67,6 @@ func Build(set Set, notes fs.FS, folder string, isPast func(revision string) boo
 		b.page.Problems = append(b.page.Problems, fmt.Sprintf("%d lines, at most %d", n, mostLines))
 	}
 	return &b.page, nil
-}
-
-// problems is a warning to readers of a page that is not to be published.
-func (b *builder) problems() string {
-	if len(b.page.Problems) == 0 {
-		return ""
-	}
-	return "**Not to be published.** " + strings.Join(b.page.Problems, "; ") + "."
 }
 
 // runs is the machine, and the table of what was measured when, on which revision and how often.
@@ -96,7 +89,7 @@ func (b *builder) runs() string {
 	if i := slices.IndexFunc(all, func(r *goal.Report) bool { return r.Machine.Disk != "" }); i >= 0 {
 		about += "; stores on " + all[i].Machine.Disk
 	}
-	return about + ".\n\n" + t.Markdown() + b.remarks()
+	return about + ".\n\n" + t.Markdown()
 }
 
 // remarks are the notes of the parts that fit on a line.
@@ -113,10 +106,7 @@ func (b *builder) remarks() string {
 			list = append(list, r.Part+": "+strings.Join(notes, ". ")+".")
 		}
 	}
-	if len(list) == 0 {
-		return ""
-	}
-	return "\nFrom the runs. " + strings.Join(list, " ") + "\n"
+	return strings.Join(list, " ")
 }
 
 // notMeasured stands in place of the figures of a part.
