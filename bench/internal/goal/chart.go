@@ -1,6 +1,10 @@
 package goal
 
-import "slices"
+import (
+	"slices"
+
+	"trunkline/cmd/trunkline/loadgen/chart"
+)
 
 // Chart is figures over something that grows, ready to be drawn: what costs how much, as
 // connections, rows or payloads grow. Axes name their units.
@@ -14,14 +18,8 @@ type Chart struct {
 
 // Line is one line of a chart.
 type Line struct {
-	Name   string  `json:"name"`
-	Points []Point `json:"points"` // X grows
-}
-
-// Point is a figure, most often a median over rounds.
-type Point struct {
-	X float64 `json:"x"`
-	Y float64 `json:"y"`
+	Name   string        `json:"name"`
+	Points []chart.Point `json:"points"` // most often medians over rounds; X grows
 }
 
 // Add appends a point to the chart's line of that name, and begins the line if there is none.
@@ -31,7 +29,7 @@ func (c *Chart) Add(line string, x, y float64) {
 	if i < 0 {
 		i, c.Lines = len(c.Lines), append(c.Lines, Line{Name: line})
 	}
-	c.Lines[i].Points = append(c.Lines[i].Points, Point{x, y})
+	c.Lines[i].Points = append(c.Lines[i].Points, chart.Point{X: x, Y: y})
 }
 
 // grid is the chart as a table: a row per place on the axis, in the order in which they first came,

@@ -142,11 +142,7 @@ func (b *builder) growth(c goal.Chart, servers []string) string {
 	var ends []string
 	for _, l := range c.Lines {
 		line := chart.Line{Name: l.Name, Style: chart.Style(slices.Index(names, l.Name))}
-		for _, pt := range l.Points {
-			if pt.Y > 0 {
-				line.Points = append(line.Points, chart.Point{X: pt.X, Y: pt.Y})
-			}
-		}
+		line.Points = slices.DeleteFunc(slices.Clone(l.Points), func(p chart.Point) bool { return p.Y <= 0 })
 		if n := len(line.Points); n > 0 {
 			p.Lines = append(p.Lines, line)
 			ends = append(ends, fmt.Sprintf("%s %s → %s", l.Name, chart.Figure(line.Points[0].Y), chart.Figure(line.Points[n-1].Y)))

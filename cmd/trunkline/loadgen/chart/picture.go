@@ -36,7 +36,10 @@ type Line struct {
 }
 
 // Point is one figure of a line. A figure that is not a number is a gap.
-type Point struct{ X, Y float64 }
+type Point struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
 
 // Bars is one row of bars, by group. A bar that is not above zero was not measured.
 type Bars struct {
