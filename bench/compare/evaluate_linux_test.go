@@ -74,7 +74,11 @@ func (m *machine) rehearse(t *testing.T, speeds []float64) (verdicts []verdict) 
 // TestEvaluation: in many made-up runs of 60 benchmarks, of which the first is 10 % slower and the
 // second 10 % faster, both are found and nothing else is.
 func TestEvaluation(t *testing.T) {
-	const runs, benchmarks = 40, 60
+	const benchmarks = 60
+	runs := 40
+	if testing.Short() {
+		runs = 20
+	}
 	f := func(noise float64) {
 		t.Helper()
 		m := &machine{Rand: rand.New(rand.NewPCG(1, 2)), noise: noise}
@@ -106,7 +110,11 @@ func TestEvaluation(t *testing.T) {
 // TestNothingMoved: a hundred runs in which nothing moved, and nothing is called moved.
 func TestNothingMoved(t *testing.T) {
 	m := &machine{Rand: rand.New(rand.NewPCG(3, 4)), noise: 0.07}
-	for range 100 {
+	runs := 100
+	if testing.Short() {
+		runs = 25
+	}
+	for range runs {
 		for _, v := range m.rehearse(t, slices.Repeat([]float64{1}, 40)) {
 			if v == slower || v == faster {
 				t.Errorf("something is %s", v)
