@@ -166,8 +166,7 @@ func process(r *part.Run) error {
 	for _, conns := range []int{1, 32} {
 		tapes := make([]*load.Tape, conns)
 		for i := range tapes {
-			tapes[i] = new(load.Tape)
-			tapes[i].Add(0, load.AppendPost(nil, "/api/v1/process", body))
+			tapes[i] = load.TapeOf(load.AppendPost(nil, "/api/v1/process", body))
 		}
 		cfg := r.Config(s.Addr, load.HTTP, tapes, 1)
 		cfg.Spin = r.Spin && conns > 1

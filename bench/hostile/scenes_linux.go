@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,11 +96,8 @@ func deafSubscriber(events int) func(addr string, lasting time.Duration) (string
 		if err := exchange(c, subscribe, 1, due(load.Chunk)); err != nil {
 			return "", fmt.Errorf("cannot subscribe: %w", err)
 		}
-		tape := new(load.Tape)
-		for range events / turns {
-			tape.Add(0, load.AppendRequest(nil, "pub", "commbus", "Publish", load.Field{Key: "event_type", Value: "hostile.event"},
-				load.Field{Key: "payload", Value: `{"filler":"` + strings.Repeat("x", 500) + `"}`}, load.Field{Key: "source", Value: "hostile"}))
-		}
+		publish := load.Publish("hostile.event", 500, "hostile")
+		tape := load.TapeOf(slices.Repeat([][]byte{publish}, events/turns)...)
 		start := time.Now()
 		for range turns {
 			if err := load.SendOnce(addr, load.Kernel, []*load.Tape{tape}, 64); err != nil {

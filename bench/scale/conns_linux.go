@@ -2,8 +2,6 @@ package scale
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"trunkline/bench/internal/goal"
@@ -77,36 +75,14 @@ func silent(r *part.Run, n int) (each float64, err error) {
 }
 
 // subscribe starts a server and subscribers that take every event as fast as they can, one to a
-// connection, and waits until the server counts them all. They end with the server.
+// connection.
 func subscribe(r *part.Run, n int) (s *server, readers *load.Session, err error) {
 	s, err = way{name: fmt.Sprintf("%d subscribers", n)}.start(r, fmt.Sprintf("kernel.max_connections=%d", n+spareConns))
 	if err != nil {
 		return nil, nil, err
 	}
-	var tapes []*load.Tape
-	for range n {
-		tapes = append(tapes, tapeOf(load.CountedRequest(0, "commbus", "Subscribe", load.Field{Key: "event_types", Value: []string{eventType}})))
-	}
-	// The one request of a connection is never answered: what comes are the chunks of its stream.
-	if readers, err = load.Start(load.Config{Addr: s.Addr, Tapes: tapes, Depth: 1}); err != nil {
-		return nil, nil, err
-	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		m, err := s.Metrics()
-		there := int(m["trunkline_bus_subscribers"])
-		if err == nil && there < n && time.Now().After(end) {
-			err = fmt.Errorf("cannot publish: %d of %d subscribers are there", there, n)
-		}
-		if err != nil || there == n {
-			return s, readers, err
-		}
-	}
-}
-
-// publishRequest publishes n bytes of text.
-func publishRequest(n int) []byte {
-	return load.CountedRequest(0, "commbus", "Publish", load.Field{Key: "event_type", Value: eventType},
-		load.Field{Key: "payload", Value: strconv.Quote(strings.Repeat("x", n))}, load.Field{Key: "source", Value: "scale"})
+	readers, err = load.Subscribe(s.Addr, eventType, n)
+	return s, readers, err
 }
 
 // subscribers measures a publisher beside crowds of all sizes in turns. An event costs what a
@@ -124,7 +100,7 @@ func subscribers(r *part.Run) error {
 			return err
 		}
 		for _, d := range depths {
-			cfg := load.Config{Addr: s.Addr, Tapes: []*load.Tape{tapeOf(publishRequest(eventText))}, Depth: d, CPUs: s.cpus}
+			cfg := load.Config{Addr: s.Addr, Tapes: []*load.Tape{load.TapeOf(load.Publish(eventType, eventText, "scale"))}, Depth: d, CPUs: s.cpus}
 			steps = append(steps, r.Step(s.published(d), s.Server, cfg))
 		}
 		all, readers = append(all, s), append(readers, each)
@@ -147,7 +123,7 @@ func subscribers(r *part.Run) error {
 		if err != nil {
 			return err
 		}
-		lost.Add(n, readers[i].Chunks(), int(m["trunkline_bus_events_dropped_total"]))
+		lost.Add(n, readers[i].Chunks()-uint64(n), int(m["trunkline_bus_events_dropped_total"]))
 	}
 	r.Report.Chart(chart)
 	r.Report.Table(lost)

@@ -94,7 +94,7 @@ func collector(r *part.Run) error {
 		if err != nil {
 			return err
 		}
-		mixed = append(mixed, tapeOf(requests[updated]))
+		mixed = append(mixed, load.TapeOf(requests[updated]))
 	}
 	found := map[goal.Cell]collections{}
 	for _, x := range []struct {

@@ -34,18 +34,13 @@ func carry(addr string, n int) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot begin a session: %w", err)
 	}
-	reply, err := load.Ask(addr, "engine", "CreateEnvelope", load.Field{Key: "raw_input", Value: "x"})
+	envelope, err := load.CreateEnvelope(addr)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make an envelope: %w", err)
-	}
-	identity, _ := reply["identity"].(map[string]any)
-	envelope, ok := identity["envelope_id"].(string)
-	if !ok {
-		return nil, fmt.Errorf("cannot make an envelope: no envelope_id in %v", reply)
+		return nil, err
 	}
 	update := []load.Field{{Key: "envelope_id", Value: envelope}, text}
 	return map[string][]byte{
-		published: publishRequest(n), stated: load.CountedRequest(0, "orchestration", "GetSessionState", id),
+		published: load.Publish(eventType, n, "scale"), stated: load.CountedRequest(0, "orchestration", "GetSessionState", id),
 		updated: load.CountedRequest(0, "engine", "UpdateEnvelope", load.Field{Key: "envelope", Value: update}),
 	}, nil
 }
@@ -69,7 +64,7 @@ func payloads(r *part.Run) error {
 				return err
 			}
 			for method, request := range requests {
-				tapes[method] = append(tapes[method], tapeOf(request))
+				tapes[method] = append(tapes[method], load.TapeOf(request))
 			}
 		}
 		for _, method := range methods {

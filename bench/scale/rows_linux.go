@@ -43,7 +43,7 @@ func tapes(method string, hands [][]int) []*load.Tape {
 func replaceTapes(conns int) (tapes []*load.Tape) {
 	for conn := range conns {
 		tape := new(load.Tape)
-		pid := load.Field{Key: "pid", Value: fmt.Sprintf("5ca%05x-0000-4000-8%s", conn, load.Placeholder)}
+		pid := load.Field{Key: "pid", Value: fmt.Sprintf("5ca%05x-0000-4000-8000-%s", conn, load.Placeholder)}
 		tape.AddFresh(0, load.CountedRequest(conn, "kernel", "CreateProcess", pid, load.Field{Key: "request_id", Value: pid.Value},
 			load.Field{Key: "user_id", Value: pid.Value}, load.Field{Key: "session_id", Value: pid.Value}))
 		tape.Add(0, load.CountedRequest(conn, "kernel", "TerminateProcess", pid))

@@ -122,13 +122,6 @@ func (s *server) cell(method string) goal.Cell {
 	return goal.Cell{Server: s.name, Method: method, Conns: conns, Depth: depth}
 }
 
-// tapeOf repeats one request.
-func tapeOf(request []byte) *load.Tape {
-	tape := new(load.Tape)
-	tape.Add(0, request)
-	return tape
-}
-
 // micros picks the server's CPU microseconds per request of a sample.
 func micros(s goal.Sample) float64 { return s.CPU / 1e3 }
 

@@ -155,7 +155,7 @@ func (b *bench) stillThere() error {
 	if b.kind == running {
 		last, want = b.count-b.refused.Load(), client.RunAgent
 	}
-	reply, err := load.Ask(b.server.Addr, "orchestration", "GetNextInstruction", load.Field{Key: "process_id", Value: fmt.Sprintf("%016x", last)})
+	reply, err := load.Ask(b.server.Addr, "orchestration", "GetNextInstruction", load.Field{Key: "process_id", Value: fmt.Sprintf("%012x", last)})
 	if err == nil && reply["kind"] != want {
 		err = fmt.Errorf("cannot take the instruction %v for %s", reply["kind"], want)
 	}

@@ -62,7 +62,7 @@ func run(r *part.Run, lasting time.Duration) error {
 	if err := load.CreateRows(server.Addr, 0, r.Conns*rowsPerConn); err != nil {
 		return err
 	}
-	reader, err := subscribe(server.Addr)
+	reader, err := load.Subscribe(server.Addr, eventType, 1)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,7 @@
 package soak
 
 import (
-	"bytes"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -76,40 +74,6 @@ func TestMixIsLegal(t *testing.T) {
 	}
 	if r.nothingRunnable.Load() == 0 {
 		t.Error("NOT_FOUND of GetNextRunnable was not seen")
-	}
-}
-
-// TestSubscriber has a server that writes as soon as a client connects, and closes.
-func TestSubscriber(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	release := make(chan struct{})
-	go func() {
-		for c, err := ln.Accept(); err == nil; c, err = ln.Accept() {
-			_, _ = c.Write(bytes.Repeat(fakekernel.Frame(load.Chunk, []byte{0x80}), 5))
-			go func() {
-				<-release
-				c.Close()
-			}()
-		}
-	}()
-	s, err := subscribe(ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for s.Chunks() < 5 {
-		time.Sleep(time.Millisecond)
-	}
-	close(release)
-	if _, _ = s.Wait(); s.Dropped() != 1 {
-		t.Error("the end of the stream was not noticed")
-	}
-	refusing := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte { return fakekernel.Failure(r.ID, "INVALID_ARGUMENT", "m") })
-	if _, err := subscribe(refusing.Addr); err == nil || !strings.Contains(err.Error(), "INVALID_ARGUMENT") {
-		t.Errorf("subscribed although refused: %v", err)
 	}
 }
 

@@ -1,9 +1,7 @@
 package soak
 
 import (
-	"errors"
 	"fmt"
-	"time"
 
 	"trunkline/bench/internal/load"
 )
@@ -17,11 +15,12 @@ const (
 // rowsPerConn is how many processes of its own a connection cycles through.
 const rowsPerConn = 4
 
-// eventType is what the Publish requests publish and the subscriber listens to.
-const eventType = "soak.tick"
-
-// subscribeTimeout bounds the wait for a stream to open.
-const subscribeTimeout = 10 * time.Second
+// eventType is what the Publish requests publish and the subscriber listens to, and eventText the
+// bytes of text in each.
+const (
+	eventType = "soak.tick"
+	eventText = 26
+)
 
 func str(key, value string) load.Field { return load.Field{Key: key, Value: value} }
 
@@ -34,9 +33,9 @@ func mix(conn int) *load.Tape {
 	add := func(service, method string, body ...load.Field) {
 		tape.Add(tagOther, load.AppendRequest(nil, "soak-"+method, service, method, body...))
 	}
-	fresh := fmt.Sprintf("50b%05x-0000-4000-8%s", conn, load.Placeholder)
+	fresh := fmt.Sprintf("50b%05x-0000-4000-8000-%s", conn, load.Placeholder)
 	create := load.AppendRequest(nil, "soak-create", "kernel", "CreateProcess", str("pid", fresh), str("user_id", fresh), str("request_id", fresh), str("session_id", fresh))
-	for i, state := range []string{"RUNNING", "READY"} {
+	for _, state := range []string{"RUNNING", "READY"} {
 		for row := conn * rowsPerConn; row < (conn+1)*rowsPerConn; row++ {
 			tape.Add(tagOther, load.RowRequest("GetProcess", row))
 			tape.Add(tagOther, load.RowRequest("TransitionState", row, str("new_state", state)))
@@ -45,32 +44,9 @@ func mix(conn int) *load.Tape {
 			tape.Add(tagOther, load.RowRequest("CheckQuota", row))
 			add("kernel", "CheckRateLimit", str("user_id", fmt.Sprintf("user-%d", conn)))
 			tape.Add(tagNextRunnable, load.AppendRequest(nil, "soak-next", "kernel", "GetNextRunnable"))
-			add("commbus", "Publish", str("event_type", eventType), str("payload", fmt.Sprintf(`{"conn":%d,"row":%d,"half":%d}`, conn, row, i)), str("source", "soak"))
+			tape.Add(tagOther, load.Publish(eventType, eventText, "soak"))
 			add("kernel", "TerminateProcess", str("pid", fresh), str("reason", "done"))
 		}
 	}
 	return tape
-}
-
-// subscribe opens a stream of the published events. Its request is never answered: what comes are
-// chunks, an acknowledgement first.
-func subscribe(addr string) (*load.Session, error) {
-	tape := new(load.Tape)
-	tape.Add(tagOther, load.AppendRequest(nil, "soak-sub", "commbus", "Subscribe", load.Field{Key: "event_types", Value: []string{eventType}},
-		load.Field{Key: "ack", Value: true}))
-	s, err := load.Start(load.Config{Addr: addr, Tapes: []*load.Tape{tape}, Depth: 1})
-	if err != nil {
-		return nil, err
-	}
-	for end := time.After(subscribeTimeout); s.Chunks() == 0; {
-		select {
-		case <-s.Done():
-			_, err := s.Stop()
-			return nil, fmt.Errorf("cannot subscribe: %w", err)
-		case <-end:
-			return nil, errors.New("cannot subscribe: no acknowledgement")
-		case <-time.After(time.Millisecond):
-		}
-	}
-	return s, nil
 }

@@ -57,12 +57,12 @@ func (p *projects) start() error {
 // request is one request; cell and conn keep its request_id apart from those of others.
 func request(cell, conn int, command, payload string) string {
 	return fmt.Sprintf(`{"ipc_version":"1.0","type":"request","request_id":"%08x-%04x-4000-8000-%s","sent_at":"2026-01-15T00:00:00.000Z","command":%q,"payload":%s}`+"\n",
-		cell, conn, load.ShortPlaceholder, command, payload)
+		cell, conn, load.Placeholder, command, payload)
 }
 
 // once is a request that is sent once; n is a digit.
 func once(n, command, payload string) string {
-	return strings.Replace(request(0, 0, command, payload), load.ShortPlaceholder, strings.Repeat(n, len(load.ShortPlaceholder)), 1)
+	return strings.Replace(request(0, 0, command, payload), load.Placeholder, strings.Repeat(n, len(load.Placeholder)), 1)
 }
 
 const (
@@ -153,13 +153,12 @@ func (p *projects) watch(server string, cfg load.Config) (*load.Session, error) 
 // publisher has events made. A set of diffs that is none is refused with an event, and touches no
 // file.
 func (p *projects) publisher(server string) load.Config {
-	event := string(load.CountedRequest(0, "commbus", "Publish", text("event_type", eventType),
-		text("payload", strconv.Quote(strings.Repeat("x", eventText))), text("source", "store")))
+	event := string(load.Publish(eventType, eventText, "store"))
 	cfg := p.Config(p.server.Addr, load.Kernel, nil, polled.depth)
 	if server == "projects" {
 		p.made++
 		event = request(p.made, 0, "ApplyDiffSet", fmt.Sprintf(`{"project_id":%q,"diffs":["x"]}`, p.id))
-		cfg.Addr, cfg.Protocol, cfg.Good, cfg.Event = p.lines, load.Answers, projectAnswer, projectEvent
+		cfg.Addr, cfg.Protocol, cfg.Good, cfg.Event = p.lines, load.Lines, projectAnswer, projectEvent
 	}
 	cfg.Tapes = each(1, nil, func(int) string { return event })
 	return cfg

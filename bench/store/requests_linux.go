@@ -48,7 +48,7 @@ func each(conns int, hello, request func(conn int) string) (tapes []*load.Tape) 
 // freshTapes create processes of a user each, so that no rate limit bites.
 func freshTapes(conns int) []*load.Tape {
 	return each(conns, nil, func(conn int) string {
-		id := fmt.Sprintf("c0%06x-0000-40%s", conn, load.Placeholder)
+		id := fmt.Sprintf("c0%06x-0000-400000%s", conn, load.Placeholder)
 		return string(load.AppendRequest(nil, "create", "kernel", createProcess, text("pid", id), text("request_id", id), text("user_id", id), text("session_id", id)))
 	})
 }
@@ -91,12 +91,10 @@ func prepare(addr string, rows int) error {
 func makeEnvelopes(addr string) (ids []string, err error) {
 	for i := range envelopes {
 		who := load.Identifier('e', i)
-		reply, err := load.Ask(addr, "engine", "CreateEnvelope", text("raw_input", "x"), text("request_id", who), text("user_id", who), text("session_id", who))
+		id, err := load.CreateEnvelope(addr, text("request_id", who), text("user_id", who), text("session_id", who))
 		if err != nil {
-			return nil, fmt.Errorf("cannot store an envelope: %w", err)
+			return nil, err
 		}
-		identity, _ := reply["identity"].(map[string]any)
-		id, _ := identity["envelope_id"].(string) // an update of an envelope without one is refused
 		ids = append(ids, id)
 	}
 	return ids, nil
@@ -145,7 +143,7 @@ func ask(addr, request, pattern string) (found string, err error) {
 }
 
 func answers(r *part.Run, addr string, tapes []*load.Tape, depth int, good string) load.Config {
-	cfg := r.Config(addr, load.Answers, tapes, depth)
+	cfg := r.Config(addr, load.Lines, tapes, depth)
 	cfg.Good, cfg.Spin = good, cfg.Spin || depth == polled.depth // where no disk is waited for
 	return cfg
 }

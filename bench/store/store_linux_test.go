@@ -158,7 +158,7 @@ func TestPostsHaveKeysOfTheirOwn(t *testing.T) {
 		}
 		keys[thread+token+p.Key] = true
 	}
-	lines := load.Config{Protocol: load.Answers, Good: lineGood, Greeted: lineGreeted}
+	lines := load.Config{Protocol: load.Lines, Good: lineGood, Greeted: lineGreeted}
 	for name, thread := range map[string]func(conn int) string{"own": func(conn int) string { return b.own[conn] }, "one": func(int) string { return b.own[2] }} {
 		tapes := b.lineTapes(2, "post_message", func(conn int) string { return postBody(thread(conn), name) })
 		for i, text := range sent(t, lines, tapes, func(in *bufio.Reader, out io.Writer) string {

@@ -108,7 +108,7 @@ func (t *talk) overHTTP(conn int, path, body string, head ...string) string {
 // postBody is a message with a key that the tape counts up. Cells that write to one thread for one
 // agent need names of their own.
 func postBody(thread, cell string) string {
-	return fmt.Sprintf(`{"thread_id":%q,"schema_version":1,"kind":"chat","body":"hello","idempotency_key":"%s-%s"}`, thread, cell, load.Placeholder)
+	return fmt.Sprintf(`{"thread_id":%q,"schema_version":1,"kind":"chat","body":"hello","idempotency_key":"%s-0000%s"}`, thread, cell, load.Placeholder)
 }
 
 func (t *talk) pollBody(conn int) string {

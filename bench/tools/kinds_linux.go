@@ -50,22 +50,17 @@ func external(name, aid string) kind {
 const began = `{"ok":true,"status":"OK",`
 
 // requests returns the lines of a kind.
-func (k *kind) requests() []string {
-	lines := make([]string, k.variety)
-	for i := range lines {
-		lines[i] = strings.ReplaceAll(k.line, "#", strconv.Itoa(i)) + "\n"
+func (k *kind) requests() (lines [][]byte) {
+	for i := range k.variety {
+		lines = append(lines, []byte(strings.ReplaceAll(k.line, "#", strconv.Itoa(i))+"\n"))
 	}
 	return lines
 }
 
 // tapes encodes the requests for a number of connections.
-func (k *kind) tapes(conns int) []*load.Tape {
-	list := make([]*load.Tape, conns)
-	for i := range list {
-		list[i] = new(load.Tape)
-		for _, line := range k.requests() {
-			list[i].Add(0, []byte(line))
-		}
+func (k *kind) tapes(conns int) (list []*load.Tape) {
+	for range conns {
+		list = append(list, load.TapeOf(k.requests()...))
 	}
 	return list
 }
@@ -75,7 +70,7 @@ func (k *kind) prime(c io.ReadWriter) (size int, err error) {
 	in := bufio.NewReader(c)
 	for turn := range 2 {
 		for _, line := range k.requests() {
-			if _, err := io.WriteString(c, line); err != nil {
+			if _, err := c.Write(line); err != nil {
 				return 0, fmt.Errorf("cannot prime %s: %w", k.name, err)
 			}
 			reply, err := in.ReadString('\n')

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/part"
@@ -34,10 +33,10 @@ func TestRequests(t *testing.T) {
 		lines := k.requests()
 		seen := map[string]bool{}
 		for _, l := range lines {
-			if len(l) != len(lines[0]) || strings.Count(l, "\n") != 1 || !strings.HasSuffix(l, "\n") || seen[l] {
+			if len(l) != len(lines[0]) || bytes.IndexByte(l, '\n') != len(l)-1 || seen[string(l)] {
 				t.Errorf("%s: %q", k.name, lines)
 			}
-			seen[l] = true
+			seen[string(l)] = true
 		}
 		if err := k.check(`{"ok":false,"error":"overloaded"}`); err == nil {
 			t.Errorf("%s: an error was taken", k.name)
@@ -94,57 +93,6 @@ func TestPrime(t *testing.T) {
 	f(noop, 0, "is not in the reply", func(int, string) string { return "{}\n" })
 	f(hit, 0, "replies have", func(n int, _ string) string { return strings.Replace(kept, "{}", strings.Repeat(" ", n), 1) })
 }
-
-func TestPipeLoad(t *testing.T) {
-	f := func(problem string, reply func(n int, line string) string) {
-		t.Helper()
-		l := &pipeLoad{kind: hot()[2], server: buffered(answering(t, reply)), reply: len("reply\n"), depth: 8}
-		ended := make(chan error, 1)
-		go func() { ended <- l.run() }()
-		for l.replies.Load() < 100 && len(ended) == 0 {
-			time.Sleep(time.Millisecond)
-		}
-		l.stop.Store(true)
-		if err := <-ended; (err != nil) != (problem != "") || err != nil && !strings.Contains(err.Error(), problem) {
-			t.Errorf("%v, want %q", err, problem)
-		}
-	}
-	turn := hot()[2].requests()
-	f("", func(n int, line string) string {
-		if line != turn[n%len(turn)] {
-			return "out of turn\n"
-		}
-		return "reply\n"
-	})
-	f("cannot take", func(n int, _ string) string {
-		if n == 50 {
-			return "an error\n"
-		}
-		return "reply\n"
-	})
-}
-
-// buffered takes writes at once, as a pipe of the system does.
-func buffered(rw io.ReadWriter) io.ReadWriter {
-	lines := make(chan []byte, 64)
-	go func() {
-		for b := range lines {
-			_, _ = rw.Write(b)
-		}
-	}()
-	return struct {
-		io.Reader
-		io.Writer
-	}{rw, writerFunc(func(b []byte) (int, error) {
-		lines <- append([]byte(nil), b...)
-		return len(b), nil
-	})}
-}
-
-type writerFunc func(b []byte) (int, error)
-
-// Write implements io.Writer.
-func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // TestEchoSession feeds a stream of lines in every possible pair of pieces.
 func TestEchoSession(t *testing.T) {

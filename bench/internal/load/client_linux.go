@@ -92,3 +92,17 @@ func Ask(addr, service, method string, body ...Field) (reply map[string]any, err
 	reply, _, err = c.Call("ask", service, method, body...)
 	return reply, err
 }
+
+// CreateEnvelope stores an envelope and returns its identifier.
+func CreateEnvelope(addr string, more ...Field) (string, error) {
+	reply, err := Ask(addr, "engine", "CreateEnvelope", append(more, Field{"raw_input", "x"})...)
+	if err != nil {
+		return "", fmt.Errorf("cannot store an envelope: %w", err)
+	}
+	identity, _ := reply["identity"].(map[string]any)
+	id, ok := identity["envelope_id"].(string)
+	if !ok {
+		return "", fmt.Errorf("cannot store an envelope: no envelope_id in %v", reply)
+	}
+	return id, nil
+}

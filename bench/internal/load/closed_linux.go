@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,12 +20,13 @@ import (
 // many requests, as a pipelining client does. With PerSec it is paced instead (see Pace).
 type Config struct {
 	Addr     string   // host:port
+	In, Out  *os.File // instead of Addr: two pipes, of replies and of the requests in flight, which fit into it
 	Protocol Protocol // of the replies; nil: frames of kernel-ipc §2.1
 	Tapes    []*Tape  // one connection each
-	Reply    int      // Lines: bytes of each reply, the line feed included
-	Good     string   // Answers: how each reply begins
-	Greeted  string   // Answers: how what answers a Tape's Hello begins, if anything does
-	Event    string   // Answers: how a line begins that counts as a chunk, if any does
+	Reply    int      // Lines: bytes of each reply, the line feed included; 0: any number
+	Good     string   // Lines: how each reply begins
+	Greeted  string   // Lines: how what answers a Tape's Hello begins, if anything does
+	Event    string   // Lines: how a line begins that counts as a chunk, if any does
 	Depth    int      // requests in flight per connection
 	Workers  int      // goroutines; 0 means 1
 	CPUs     []int    // pin the workers to these CPUs; empty: anywhere
@@ -76,6 +80,8 @@ const (
 	// stallTimeout bounds how much longer than asked for a window lasts that no reply has come in
 	// yet: a sync that stalls is longer than a short window.
 	stallTimeout = 10 * time.Second
+	// subscribeTimeout bounds the wait for streams to open.
+	subscribeTimeout = 10 * time.Second
 	// fillTimeout bounds how much longer than asked for a warm-up lasts that is to see the load in
 	// full.
 	fillTimeout = 3 * time.Second
@@ -119,25 +125,25 @@ func Start(cfg Config) (*Session, error) {
 	return s, nil
 }
 
-// connect opens the connection of a tape. It takes over the descriptor of an ordinary one.
+// connect opens the connection of a tape.
 func (w *worker) connect(t *Tape) error {
 	if t.Len() == 0 {
 		return errors.New("cannot send an empty tape")
 	}
 	cfg := &w.s.cfg
-	fd, err := dialDescriptor(cfg.Addr)
+	in, out, err := cfg.open()
 	if err != nil {
 		return err
 	}
 	t.seal(cfg.Depth)
 	t.reply = t.next
-	c := &pipeline{fd: fd, index: len(w.conns), tape: t, remaining: -1, batches: make([]batch, cfg.Depth+1)}
+	c := &pipeline{in: in, out: out, index: len(w.conns), tape: t, remaining: -1, batches: make([]batch, cfg.Depth+1)}
 	if cfg.Once {
 		c.remaining = t.Len()
 	}
 	w.conns = append(w.conns, c)
 	e := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(c.index)}
-	if err := unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, fd, &e); err != nil {
+	if err := unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, in, &e); err != nil {
 		return fmt.Errorf("cannot watch a connection: %w", err)
 	}
 	if len(t.Hello) > 0 {
@@ -166,7 +172,7 @@ func (s *Session) close() {
 	for _, w := range s.workers {
 		for _, c := range w.conns {
 			if !c.dead {
-				unix.Close(c.fd)
+				c.close()
 			}
 		}
 		w.pace.close()
@@ -276,4 +282,42 @@ func (s *Session) Wait() (*Histogram, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return l, errors.Join(s.errs...)
+}
+
+// SendOnce sends every tape once at the given depth and waits for all replies.
+func SendOnce(addr string, p Protocol, tapes []*Tape, depth int) error {
+	s, err := Start(Config{Addr: addr, Protocol: p, Tapes: tapes, Depth: depth, Once: true})
+	if err != nil {
+		return err
+	}
+	_, err = s.Wait()
+	return err
+}
+
+// Publish is a request that publishes an event, a text of n bytes.
+func Publish(eventType string, n int, source string) []byte {
+	return CountedRequest(0, "commbus", "Publish", Field{"event_type", eventType},
+		Field{"payload", strconv.Quote(strings.Repeat("x", n))}, Field{"source", source})
+}
+
+// Subscribe opens n streams of the events of one type, each on a connection of its own, and waits
+// until all are acknowledged by a first chunk. They end with the server, and as the requests are
+// never answered, Stop has errors.
+func Subscribe(addr, eventType string, n int) (*Session, error) {
+	cfg := Config{Addr: addr, Depth: 1}
+	for range n {
+		cfg.Tapes = append(cfg.Tapes, TapeOf(CountedRequest(0, "commbus", "Subscribe",
+			Field{"event_types", []string{eventType}}, Field{"ack", true})))
+	}
+	s, err := Start(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if s.until(func() bool { return s.Chunks() >= uint64(n) }, subscribeTimeout); s.Chunks() < uint64(n) {
+		if s.deadConns.Load() > 0 {
+			_, err = s.Stop()
+		}
+		return nil, fmt.Errorf("cannot subscribe: %d acknowledgements of %d: %w", s.Chunks(), n, err)
+	}
+	return s, nil
 }

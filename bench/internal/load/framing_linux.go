@@ -12,7 +12,7 @@ import (
 // returns how many bytes they take.
 type Protocol func(cfg *Config, in []byte) (used, replies, events int, err error)
 
-// The Protocols beside Lines, Answers, and those of peers.
+// The Protocols beside Lines and those of peers.
 var (
 	Kernel Protocol // frames of kernel-ipc §2.1, the zero Protocol
 	// HTTP is HTTP/1.1 on connections that are kept. Any status but 2xx is an error.
@@ -22,12 +22,25 @@ var (
 	}
 )
 
-// Answers are lines, one to each request, that begin with Config.Good; those that begin with
-// Config.Event, unless it is empty, are events. Lines that begin with Config.Greeted, the same,
-// answer a Tape's Hello; any other line is an error. It does not allocate.
-func Answers(cfg *Config, in []byte) (used, replies, events int, err error) {
-	if cfg.Good == "" {
-		return 0, 0, 0, errors.New("cannot take replies that begin with nothing")
+// AppendPost appends a POST of a JSON body on a connection that is kept, with more fields of its
+// header.
+func AppendPost(dst []byte, path string, body []byte, fields ...string) []byte {
+	dst = fmt.Appendf(dst,
+		"POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", path, len(body))
+	for _, f := range fields {
+		dst = append(append(dst, f...), "\r\n"...)
+	}
+	return append(append(dst, "\r\n"...), body...)
+}
+
+// Lines are lines, one to each request, that begin with Config.Good and, unless that is 0, have
+// Config.Reply bytes: where replies are known to be all of one length, one with another result is
+// mostly of another. Lines that begin with Config.Event, unless it is empty, are events; those that
+// begin with Config.Greeted, the same, answer a Tape's Hello; any other line is an error. It does
+// not allocate.
+func Lines(cfg *Config, in []byte) (used, replies, events int, err error) {
+	if cfg.Good == "" && cfg.Reply < 1 {
+		return 0, 0, 0, errors.New("cannot take replies of which nothing is known")
 	}
 	for {
 		end := bytes.IndexByte(in[used:], '\n')
@@ -36,30 +49,13 @@ func Answers(cfg *Config, in []byte) (used, replies, events int, err error) {
 		}
 		line := in[used : used+end]
 		switch {
-		case bytes.HasPrefix(line, []byte(cfg.Good)):
+		case bytes.HasPrefix(line, []byte(cfg.Good)) && (cfg.Reply == 0 || cfg.Reply == end+1):
 			replies++
 		case cfg.Event != "" && bytes.HasPrefix(line, []byte(cfg.Event)):
 			events++
 		case cfg.Greeted == "" || !bytes.HasPrefix(line, []byte(cfg.Greeted)):
-			return used, replies, events, fmt.Errorf("cannot take %q: a reply begins with %s", line, cfg.Good)
+			return used, replies, events, fmt.Errorf("cannot take %q: a reply of %d bytes begins with %s", line, cfg.Reply, cfg.Good)
 		}
 		used += end + 1
 	}
-}
-
-// Lines are lines of Config.Reply bytes, one to each request. Where replies are known to be
-// all of one length, a reply with another result is mostly of another length: it is an error, and
-// so is a line feed within a reply. It does not allocate.
-func Lines(cfg *Config, in []byte) (used, replies, events int, err error) {
-	size := cfg.Reply
-	if size < 1 {
-		return 0, 0, 0, fmt.Errorf("cannot take replies of %d bytes", size)
-	}
-	for ; len(in)-used >= size; replies++ {
-		if end := bytes.IndexByte(in[used:used+size], '\n'); end != size-1 {
-			return used, replies, 0, fmt.Errorf("cannot take %q: a reply has %d bytes", in[used:used+size], size)
-		}
-		used += size
-	}
-	return used, replies, 0, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,7 @@ type batch struct {
 
 // pipeline is one connection of a closed loop; it belongs to one worker.
 type pipeline struct {
-	fd        int
+	in, out   int // descriptors, of a socket the same
 	index     int // in its worker's list, and in its epoll events
 	tape      *Tape
 	remaining int // requests still to send; negative: no end
@@ -35,23 +36,41 @@ type pipeline struct {
 // dialTimeout bounds one attempt to connect.
 const dialTimeout = 5 * time.Second
 
-// dialDescriptor connects, and returns a descriptor of the connection that does not block and is
-// the caller's.
-func dialDescriptor(addr string) (fd int, err error) {
-	nc, err := net.DialTimeout("tcp", addr, dialTimeout)
+// open opens a connection, and returns descriptors to read from it and to write to it that do not
+// block and are the caller's.
+func (c *Config) open() (in, out int, err error) {
+	if c.In != nil {
+		in, inErr := descriptor(c.In)
+		out, outErr := descriptor(c.Out)
+		return in, out, errors.Join(inErr, outErr)
+	}
+	nc, err := net.DialTimeout("tcp", c.Addr, dialTimeout)
 	if err != nil {
-		return -1, fmt.Errorf("cannot dial %s: %w", addr, err)
+		return -1, -1, fmt.Errorf("cannot dial %s: %w", c.Addr, err)
 	}
 	defer nc.Close()
-	raw, err := nc.(*net.TCPConn).SyscallConn()
+	fd, err := descriptor(nc.(*net.TCPConn))
+	return fd, fd, err
+}
+
+// descriptor returns a further descriptor of what is open.
+func descriptor(of syscall.Conn) (fd int, err error) {
+	raw, err := of.SyscallConn()
 	if err == nil {
 		failed := raw.Control(func(open uintptr) { fd, err = unix.FcntlInt(open, unix.F_DUPFD_CLOEXEC, 0) })
 		err = errors.Join(failed, err)
 	}
 	if err != nil {
-		return -1, fmt.Errorf("cannot use the connection to %s: %w", addr, err)
+		return -1, fmt.Errorf("cannot use a connection: %w", err)
 	}
 	return fd, nil
+}
+
+func (c *pipeline) close() {
+	unix.Close(c.in)
+	if c.out != c.in {
+		unix.Close(c.out)
+	}
 }
 
 // issue sends n more requests, or remembers that it owes them while an earlier write is not
@@ -73,7 +92,7 @@ func (c *pipeline) issue(n int, now int64) error {
 }
 
 func (c *pipeline) write(b []byte) error {
-	n, err := unix.Write(c.fd, b)
+	n, err := unix.Write(c.out, b)
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
 		n = 0

@@ -41,7 +41,7 @@ func CreateRows(addr string, from, to int) error {
 	if err := LiftLimits(addr, quotaFields...); err != nil {
 		return err
 	}
-	id := func(kind byte) string { return Identifier(kind, 0)[:24] + ShortPlaceholder }
+	id := func(kind byte) string { return Identifier(kind, 0)[:24] + Placeholder }
 	request := AppendRequest(nil, "create", "kernel", "CreateProcess", Field{Key: "pid", Value: id('p')},
 		Field{Key: "request_id", Value: id('q')}, Field{Key: "user_id", Value: id('u')}, Field{Key: "session_id", Value: id('s')})
 	const piece = 25_000 // rows encoded at a time, on each of some connections
@@ -52,7 +52,7 @@ func CreateRows(addr string, from, to int) error {
 			for at := from + i*piece; at < to && errs[i] == nil; at += len(errs) * piece {
 				tape := new(Tape)
 				for row := at; row < min(at+piece, to); row++ {
-					tape.Add(0, bytes.ReplaceAll(request, []byte(ShortPlaceholder), fmt.Appendf(nil, "%012x", row)))
+					tape.Add(0, bytes.ReplaceAll(request, []byte(Placeholder), fmt.Appendf(nil, "%012x", row)))
 				}
 				errs[i] = SendOnce(addr, Kernel, []*Tape{tape}, 64)
 			}

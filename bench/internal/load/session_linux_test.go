@@ -1,8 +1,10 @@
 package load
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -236,5 +238,39 @@ func TestClient(t *testing.T) {
 	}
 	if _, _, err := c.Call("i3", "kernel", "Mix"); err == nil {
 		t.Error("Call takes a reply with another id")
+	}
+}
+
+// TestSubscriber has a server that writes as soon as a client connects, and closes.
+func TestSubscriber(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	release := make(chan struct{})
+	go func() {
+		for c, err := ln.Accept(); err == nil; c, err = ln.Accept() {
+			_, _ = c.Write(bytes.Repeat(fakekernel.Frame(Chunk, []byte{0x80}), 5))
+			go func() {
+				<-release
+				c.Close()
+			}()
+		}
+	}()
+	s, err := Subscribe(ln.Addr().String(), "e", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s.Chunks() < 5 {
+		time.Sleep(time.Millisecond)
+	}
+	close(release)
+	if _, _ = s.Wait(); s.Dropped() != 1 {
+		t.Error("the end of the stream was not noticed")
+	}
+	refusing := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte { return fakekernel.Failure(r.ID, "INVALID_ARGUMENT", "m") })
+	if _, err := Subscribe(refusing.Addr, "e", 2); err == nil || !strings.Contains(err.Error(), "INVALID_ARGUMENT") {
+		t.Errorf("subscribed although refused: %v", err)
 	}
 }

@@ -2,15 +2,10 @@ package load
 
 import "bytes"
 
-// Placeholder is the run of 16 bytes that a fresh frame replaces with the tape's counter, in
-// lower-case hexadecimal, each time it is sent: identifiers that must not repeat.
-const Placeholder = "################"
-
-// ShortPlaceholder is a run of 12 such bytes, the last group of a UUID.
-const ShortPlaceholder = "############"
-
-// mark is where a placeholder stands.
-type mark struct{ at, width int }
+// Placeholder is the run of 12 bytes, as many as the last group of a UUID has, that is replaced
+// with the tape's counter, in lower-case hexadecimal, each time its frame is sent: identifiers that
+// must not repeat.
+const Placeholder = "############"
 
 // Tape is the endless, repeating list of requests of one connection of a closed loop, encoded
 // beforehand, because on a small machine the generator shares the cores with the server. Its
@@ -20,100 +15,97 @@ type mark struct{ at, width int }
 type Tape struct {
 	Hello []byte // sent once on every new connection, before all frames; it is not answered, or what answers it is no reply
 
-	data   []byte
-	starts []int // offset of each frame; one more entry for the end
-	tags   []uint8
-	marks  [][]mark // placeholders in data, per frame
-	fresh  []bool   // the counter goes up before this frame
-
-	frames  int // frames that repeat; what lies behind them is a copy of the first ones
+	data    []byte
+	frames  []taped
+	repeat  int // frames that repeat, once sealed; what lies behind them is a copy of the first ones
 	next    int // the frame sent next
 	reply   int // the frame whose reply comes next
 	counter uint64
 }
 
-// Add appends one frame to the tape. tag lets the reply's owner know which request it was.
-func (t *Tape) Add(tag uint8, frame []byte) { t.add(tag, frame, false) }
+// taped is one frame of a Tape.
+type taped struct {
+	from, to int // in its data
+	tag      uint8
+	fresh    bool  // the counter goes up before it
+	marks    []int // where placeholders stand, from its beginning on
+}
 
-// AddFresh is Add for the frame that begins a new identifier: the counter goes up before it. Frames
-// added with Add after it carry the same counter in their placeholders.
-func (t *Tape) AddFresh(tag uint8, frame []byte) { t.add(tag, frame, true) }
-
-func (t *Tape) add(tag uint8, frame []byte, fresh bool) {
-	if len(t.starts) == 0 {
-		t.starts = append(t.starts, 0)
+// TapeOf is a tape of requests.
+func TapeOf(requests ...[]byte) *Tape {
+	t := new(Tape)
+	for _, r := range requests {
+		t.Add(0, r)
 	}
-	var marks []mark
-	for i := 0; ; {
-		n := bytes.Index(frame[i:], []byte(ShortPlaceholder))
+	return t
+}
+
+// Add appends one frame to the tape. tag lets the reply's owner know which request it was.
+func (t *Tape) Add(tag uint8, frame []byte) {
+	f := taped{tag: tag}
+	for i := 0; ; i += len(Placeholder) {
+		n := bytes.Index(frame[i:], []byte(Placeholder))
 		if n < 0 {
 			break
 		}
 		i += n
-		width := len(ShortPlaceholder)
-		if bytes.HasPrefix(frame[i:], []byte(Placeholder)) {
-			width = len(Placeholder)
-		}
-		marks = append(marks, mark{len(t.data) + i, width})
-		i += width
+		f.marks = append(f.marks, i)
 	}
+	t.add(f, frame)
+}
+
+// AddFresh is Add for the frame that begins a new identifier: the counter goes up before it. Frames
+// added with Add after it carry the same counter in their placeholders.
+func (t *Tape) AddFresh(tag uint8, frame []byte) {
+	t.Add(tag, frame)
+	t.frames[len(t.frames)-1].fresh = true
+}
+
+func (t *Tape) add(f taped, frame []byte) {
+	f.from = len(t.data)
 	t.data = append(t.data, frame...)
-	t.starts = append(t.starts, len(t.data))
-	t.tags = append(t.tags, tag)
-	t.marks = append(t.marks, marks)
-	t.fresh = append(t.fresh, fresh)
+	f.to = len(t.data)
+	t.frames = append(t.frames, f)
 }
 
 // Len returns the number of frames that repeat.
 func (t *Tape) Len() int {
-	if t.frames > 0 {
-		return t.frames
+	if t.repeat > 0 {
+		return t.repeat
 	}
-	return len(t.tags)
+	return len(t.frames)
 }
 
 // seal repeats the first frames behind the last one, so that any depth frames in a row are one
 // write.
 func (t *Tape) seal(depth int) {
-	if t.frames == 0 {
-		t.frames = len(t.tags)
+	t.repeat = t.Len()
+	for len(t.frames) < t.repeat+depth {
+		f := t.frames[len(t.frames)-t.repeat]
+		t.add(f, t.data[f.from:f.to])
 	}
-	for i := len(t.tags) - t.frames; len(t.tags) < t.frames+depth; i++ {
-		t.add(t.tags[i], t.data[t.starts[i]:t.starts[i+1]], t.fresh[i])
-		t.marks[len(t.marks)-1] = t.shifted(i)
-	}
-}
-
-// shifted returns the placeholders of frame i moved to its copy at the end. They may have been
-// overwritten by now, so they cannot be searched for again.
-func (t *Tape) shifted(i int) []mark {
-	move := t.starts[len(t.starts)-2] - t.starts[i]
-	var out []mark
-	for _, m := range t.marks[i] {
-		out = append(out, mark{m.at + move, m.width})
-	}
-	return out
 }
 
 // take returns the next n frames as one slice and moves on. n is at most the depth given to seal.
 func (t *Tape) take(n int) []byte {
-	for i := t.next; i < t.next+n; i++ {
-		if t.fresh[i] {
+	frames := t.frames[t.next : t.next+n]
+	for i := range frames {
+		f := &frames[i]
+		if f.fresh {
 			t.counter++
 		}
-		for _, m := range t.marks[i] {
-			putHex(t.data[m.at:m.at+m.width], t.counter)
+		for _, m := range f.marks {
+			putHex(t.data[f.from+m:][:len(Placeholder)], t.counter)
 		}
 	}
-	b := t.data[t.starts[t.next]:t.starts[t.next+n]]
-	t.next = (t.next + n) % t.frames
-	return b
+	t.next = (t.next + n) % t.repeat
+	return t.data[frames[0].from:frames[n-1].to]
 }
 
-// answered moves past n replies and returns the tag of the first.
-func (t *Tape) answered(n int) uint8 {
-	tag := t.tags[t.reply]
-	t.reply = (t.reply + n) % t.frames
+// answered moves past a reply and returns the tag of its request.
+func (t *Tape) answered() uint8 {
+	tag := t.frames[t.reply].tag
+	t.reply = (t.reply + 1) % t.repeat
 	return tag
 }
 

@@ -166,7 +166,7 @@ func (w *worker) watch(c *pipeline) error {
 		if want {
 			e.Events |= unix.EPOLLOUT
 		}
-		return unix.EpollCtl(w.epoll, unix.EPOLL_CTL_MOD, c.fd, &e)
+		return unix.EpollCtl(w.epoll, unix.EPOLL_CTL_MOD, c.out, &e)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (w *worker) watch(c *pipeline) error {
 // read takes what has arrived and returns the number of whole replies in it.
 func (w *worker) read(c *pipeline) (replies int, err error) {
 	held := copy(w.buf, c.carry)
-	n, err := unix.Read(c.fd, w.buf[held:])
+	n, err := unix.Read(c.in, w.buf[held:])
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
 		return 0, nil
@@ -208,7 +208,7 @@ func (w *worker) fail(c *pipeline, err error) {
 	w.s.deadConns.Add(1)
 	w.s.dropped.Add(uint64(c.inflight))
 	w.s.report(err)
-	unix.Close(c.fd)
+	c.close()
 }
 
 // split counts the replies in b by the protocol.
@@ -236,11 +236,11 @@ func (w *worker) splitFrames(c *pipeline, b []byte) (used, replies int, err erro
 		used += n
 		switch kind {
 		case frame.Response:
-			c.tape.answered(1)
+			c.tape.answered()
 			replies++
 		case frame.Error:
 			replies++
-			if err := w.s.refused(c.tape.answered(1), payload); err != nil {
+			if err := w.s.refused(c.tape.answered(), payload); err != nil {
 				return used, replies, err
 			}
 		case frame.StreamChunk, frame.StreamEnd:
