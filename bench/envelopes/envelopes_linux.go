@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"regexp"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -149,15 +148,10 @@ func call(method, body string) []byte {
 	return frame.Append(nil, frame.Request, mpack.AppendRequest(nil, "r0000001", "orchestration", method, string(b)), nil)
 }
 
-// httpListening is the line by which trunkline reports where boundary A listens.
-var httpListening = regexp.MustCompile(`http listening on (127\.0\.0\.1:\d+)`)
-
 // process starts one process per envelope, and asks for the same over kept HTTP connections.
 func process(r *part.Run) error {
 	body := flatEnvelope(stepSize)
-	c := load.Trunkline(r.Binary, fmt.Sprintf("kernel.loops=%d", r.Loops))
-	c.Listening = httpListening
-	s, err := r.Start(c)
+	s, err := r.Trunkline(fmt.Sprintf("kernel.loops=%d", r.Loops))
 	if err != nil {
 		return err
 	}
@@ -168,7 +162,7 @@ func process(r *part.Run) error {
 		for i := range tapes {
 			tapes[i] = load.TapeOf(load.AppendPost(nil, "/api/v1/process", body))
 		}
-		cfg := r.Config(s.Addr, load.HTTP, tapes, 1)
+		cfg := r.Config(s.Listener("http"), load.HTTP, tapes, 1)
 		cfg.Spin = r.Spin && conns > 1
 		steps = append(steps, r.Step(goal.Cell{Server: s.Name, Method: "process", Via: "HTTP"}, s, cfg))
 	}

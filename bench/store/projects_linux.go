@@ -39,11 +39,11 @@ type projects struct {
 }
 
 func (p *projects) start() error {
-	s, at, err := startMore(p.Run, memory, "exacta.listen_addr=127.0.0.1:0", "exacta.loops="+strconv.Itoa(p.Loops), "exacta.debug_commands=on")
+	s, err := startMore(p.Run, memory, "exacta.listen_addr=127.0.0.1:0", "exacta.loops="+strconv.Itoa(p.Loops), "exacta.debug_commands=on")
 	if err != nil {
 		return err
 	}
-	p.server, p.lines, p.tools = s, at["exacta"], at["toolhost"]
+	p.server, p.lines, p.tools = s, s.Listener("exacta"), s.Listener("toolhost")
 	root := filepath.Join(p.Rig.Dir, "project")
 	if err := errors.Join(os.Mkdir(root, 0o700), os.WriteFile(filepath.Join(root, "go.mod"), []byte("module bench\n"), 0o600)); err != nil {
 		return err

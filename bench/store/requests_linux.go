@@ -102,20 +102,11 @@ func makeEnvelopes(addr string) (ids []string, err error) {
 
 const askTimeout = 10 * time.Second
 
-// startMore starts a server with tools and more beside the kernel protocol, and returns where each
-// of its listeners listens, by the names in its banner.
-func startMore(r *part.Run, mode string, more ...string) (s *load.Server, at map[string]string, err error) {
+// startMore starts a server with tools and more beside the kernel protocol.
+func startMore(r *part.Run, mode string, more ...string) (*load.Server, error) {
 	c := load.Trunkline(r.Binary, settings(r, mode, append(more, "toolhost.listen_addr=127.0.0.1:0", "toolhost.loops="+strconv.Itoa(r.Loops))...)...)
-	c.Env, c.Listening = []string{"MACHINA_API_TOKEN="}, regexp.MustCompile(`^admin listening()`) // the last line of the banner
-	if s, err = r.Start(c); err != nil {
-		return nil, nil, err
-	}
-	at = map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^(.*) listening on (\S+)`).FindAllStringSubmatch(s.Output(), -1) {
-		at[m[1]] = m[2]
-	}
-	s.Addr = at["kernel ipc"]
-	return s, at, nil
+	c.Env = []string{"MACHINA_API_TOKEN="}
+	return r.Start(c)
 }
 
 // ask writes a request to a connection of its own, and reads until what comes back matches. It

@@ -70,12 +70,12 @@ func (t *talk) startThreads() (err error) {
 	if err := os.WriteFile(key, public, 0o600); err != nil {
 		return fmt.Errorf("cannot write the key: %w", err)
 	}
-	s, at, err := startMore(t.Run, always, "threads.public_key_file="+key, "threads.issuer="+issuer, "threads.loops="+strconv.Itoa(t.Loops),
+	s, err := startMore(t.Run, always, "threads.public_key_file="+key, "threads.issuer="+issuer, "threads.loops="+strconv.Itoa(t.Loops),
 		"threads.listen_addr=127.0.0.1:0", "threads.lines_addr=127.0.0.1:0", "threads.supervisor_mode=off", "threads.rate_mcp_calls_per_agent_per_minute=1000000")
 	if err != nil {
 		return err
 	}
-	t.threads, t.web, t.lines, t.tools = s, at["threads http"], at["threads lines"], at["toolhost"]
+	t.threads, t.web, t.lines, t.tools = s, s.Listener("threads http"), s.Listener("threads lines"), s.Listener("toolhost")
 	now := float64(time.Now().Unix())
 	for i := range crowd.conns {
 		name := fmt.Sprintf("agent-%d", i)

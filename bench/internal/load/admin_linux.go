@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -16,27 +15,6 @@ import (
 // downloadTimeout bounds one page of the admin listener, beside the time that it is asked to
 // measure for.
 const downloadTimeout = 20 * time.Second
-
-var adminListening = regexp.MustCompile(`admin listening on (\S+)`)
-
-// adminTimeout bounds how much later than the listener that a start waits for a server names its
-// admin listener.
-const adminTimeout = 5 * time.Second
-
-// Admin returns the address of a trunkline's admin listener. It waits until the server names it.
-func (s *Server) Admin() (string, error) {
-	for end := time.Now().Add(adminTimeout); ; time.Sleep(5 * time.Millisecond) {
-		s.mu.Lock()
-		admin := s.admin
-		s.mu.Unlock()
-		if admin != "" {
-			return admin, nil
-		}
-		if !s.Alive() || time.Now().After(end) {
-			return "", fmt.Errorf("cannot look into %s: it names no admin address", s.Name)
-		}
-	}
-}
 
 // Profile runs a load against a trunkline with admin.pprof and writes a CPU profile of the server
 // under that load to the file path, whose directory is created.
@@ -59,9 +37,9 @@ func (s *Server) Profile(cfg Config, warmup, lasting time.Duration, path string)
 
 // page is a page of the server's admin listener.
 func (s *Server) page(name string, within time.Duration) ([]byte, error) {
-	admin, err := s.Admin()
-	if err != nil {
-		return nil, err
+	admin := s.Listener("admin")
+	if admin == "" {
+		return nil, fmt.Errorf("cannot look into %s: it names no admin address", s.Name)
 	}
 	client := http.Client{Timeout: within}
 	res, err := client.Get("http://" + admin + name)

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,9 +28,10 @@ const (
 
 // Patterns of the line by which a server reports where it listens; the first group is the address.
 var (
-	kernelListening = regexp.MustCompile(`kernel.*listening.*?(127\.0\.0\.1:\d+)`)
-	PeerListening   = regexp.MustCompile(`^listening (\S+)`)
-	redisReady      = regexp.MustCompile(`(?:Ready to accept connections)()`)
+	PeerListening      = regexp.MustCompile(`^listening (\S+)`)
+	redisReady         = regexp.MustCompile(`Ready to accept connections()`)
+	trunklineListening = regexp.MustCompile(`^admin (?:listening|off)()`) // the last line of its banner
+	listener           = regexp.MustCompile(`^([a-z ]+) listening on (\S+)`)
 )
 
 // Command is how to start a server.
@@ -49,15 +51,15 @@ type Command struct {
 // Server is a server process that this program started.
 type Server struct {
 	Name string
-	Addr string // empty when the pattern has no address in it
+	Addr string // of the pattern; of a trunkline the address of the kernel protocol
 
 	cmd    *exec.Cmd
 	temp   string // directory to be removed after its end, or empty
 	exited chan struct{}
 
-	mu    sync.Mutex
-	lines []string // the last keptLines of its output
-	admin string   // address of its admin listener, empty until it reports one
+	mu        sync.Mutex
+	lines     []string          // the last keptLines of its output
+	listeners map[string]string // addresses by what a trunkline's banner says
 }
 
 // StartServer starts a process of its own and waits until it reports that it listens.
@@ -66,7 +68,7 @@ func StartServer(c Command) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
 	}
-	s := &Server{Name: c.Name, cmd: exec.Command(c.Path, c.Args...), temp: temp, exited: make(chan struct{})}
+	s := &Server{Name: c.Name, cmd: exec.Command(c.Path, c.Args...), temp: temp, exited: make(chan struct{}), listeners: map[string]string{}}
 	s.cmd.Env = append(os.Environ(), c.Env...)
 	out, err := s.cmd.StdoutPipe()
 	s.cmd.Stderr = s.cmd.Stdout
@@ -80,7 +82,8 @@ func StartServer(c Command) (*Server, error) {
 	found := make(chan string, 1)
 	go s.follow(out, c, found)
 	select {
-	case s.Addr = <-found:
+	case addr := <-found:
+		s.Addr = cmp.Or(addr, s.Listener("kernel ipc"))
 		return s, nil
 	case <-s.exited:
 		return nil, fmt.Errorf("cannot start %s: it ended; its output:\n%s", c.Name, s.Output())
@@ -164,8 +167,8 @@ func (s *Server) follow(out io.ReadCloser, c Command, found chan<- string) {
 func (s *Server) keep(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m := adminListening.FindStringSubmatch(line); m != nil {
-		s.admin = m[1]
+	if m := listener.FindStringSubmatch(line); m != nil {
+		s.listeners[m[1]] = m[2]
 	}
 	if len(s.lines) == keptLines {
 		s.lines = append(s.lines[:0], s.lines[1:]...)
@@ -178,6 +181,13 @@ func (s *Server) Output() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Join(s.lines, "\n")
+}
+
+// Listener returns where a trunkline listens, by the name in its banner; empty if it does not.
+func (s *Server) Listener(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listeners[name]
 }
 
 // PID returns the process id.

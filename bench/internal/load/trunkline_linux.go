@@ -12,7 +12,7 @@ import (
 // (TRUNKLINE_STORE_MODE) may ask for a mode that keeps state; then it is in store.dir where a
 // setting or the environment names one, else in a temporary directory of that server.
 func Trunkline(path string, settings ...string) Command {
-	c := Command{Name: "trunkline", Path: path, Args: []string{"serve", "--dev"}, Listening: kernelListening}
+	c := Command{Name: "trunkline", Path: path, Args: []string{"serve", "--dev"}, Listening: trunklineListening}
 	if mode := named("store.mode", settings); mode != "" && mode != "memory" {
 		// What --dev is beside its store.mode.
 		c.Args = []string{"serve", "--log-format", "text", "--set", "admin.pprof=true"}
