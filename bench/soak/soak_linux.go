@@ -1,9 +1,22 @@
+// Package soak keeps 1000 connections × 64 pipelined requests on a server, over a mix of the hot
+// methods that also creates and ends processes all the time, and fails when anything is refused,
+// dropped, or grows.
+//
+//	go run ./bench soak                 one minute
+//	go run ./bench soak -duration 1h
+//
+// The server runs with small limits for processes and rate-limit users, so that the bounded tables
+// fill and evict within the first seconds; what grows after that grows for ever. An error reply, a
+// dropped or missing reply, and resident memory that grows by more than a tenth after the first ten
+// seconds are faults.
 package soak
 
 import (
 	"errors"
 	"flag"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"trunkline/bench/internal/goal"
@@ -137,5 +150,118 @@ func watch(server *load.Server, session *load.Session, lasting time.Duration, ta
 		readings = append(readings, reading{at, m.RSS})
 		table.Add(at.Seconds(), goal.MiB(m.RSS), float64(replies-last)/between.Seconds())
 		last = replies
+	}
+}
+
+// Tags of the requests, to know whose reply an ERROR frame is.
+const (
+	tagOther uint8 = iota
+	tagNextRunnable
+)
+
+// rowsPerConn is how many processes of its own a connection cycles through.
+const rowsPerConn = 4
+
+// eventType is what the Publish requests publish and the subscriber listens to, and eventText the
+// bytes of text in each.
+const (
+	eventType = "soak.tick"
+	eventText = 26
+)
+
+func str(key, value string) load.Field { return load.Field{Key: key, Value: value} }
+
+// mix encodes the endless mix of one connection. The first half of the rows' life is RUNNING, the
+// second READY, so every transition is legal however often the tape repeats; the fresh process is
+// created and ended within a few requests. It has a user of its own, because a user may create ten
+// in ten seconds, and the tape's counter in its identifier.
+func mix(conn int) *load.Tape {
+	tape := new(load.Tape)
+	add := func(service, method string, body ...load.Field) {
+		tape.Add(tagOther, load.AppendRequest(nil, "soak-"+method, service, method, body...))
+	}
+	fresh := fmt.Sprintf("50b%05x-0000-4000-8000-%s", conn, load.Placeholder)
+	create := load.AppendRequest(nil, "soak-create", "kernel", "CreateProcess", str("pid", fresh), str("user_id", fresh), str("request_id", fresh), str("session_id", fresh))
+	for _, state := range []string{"RUNNING", "READY"} {
+		for row := conn * rowsPerConn; row < (conn+1)*rowsPerConn; row++ {
+			tape.Add(tagOther, load.RowRequest("GetProcess", row))
+			tape.Add(tagOther, load.RowRequest("TransitionState", row, str("new_state", state)))
+			tape.Add(tagOther, load.RowRequest("RecordUsage", row))
+			tape.AddFresh(tagOther, create)
+			tape.Add(tagOther, load.RowRequest("CheckQuota", row))
+			add("kernel", "CheckRateLimit", str("user_id", fmt.Sprintf("user-%d", conn)))
+			tape.Add(tagNextRunnable, load.AppendRequest(nil, "soak-next", "kernel", "GetNextRunnable"))
+			tape.Add(tagOther, load.Publish(eventType, eventText, "soak"))
+			add("kernel", "TerminateProcess", str("pid", fresh), str("reason", "done"))
+		}
+	}
+	return tape
+}
+
+// refusals counts ERROR frames. The workers of a load call it concurrently.
+type refusals struct {
+	nothingRunnable atomic.Uint64 // GetNextRunnable on an empty queue: a normal answer (kernel-ipc §4.4)
+	errors          atomic.Uint64
+
+	once  sync.Once
+	first string // the first error's text
+}
+
+// count never ends a connection: a soak counts everything that goes wrong.
+func (r *refusals) count(tag uint8, payload []byte) error {
+	f, err := load.ParseFailure(payload)
+	if err != nil {
+		return err
+	}
+	if tag == tagNextRunnable && f.Code == "NOT_FOUND" {
+		r.nothingRunnable.Add(1)
+		return nil
+	}
+	r.errors.Add(1)
+	r.once.Do(func() { r.first = f.Error() })
+	return nil
+}
+
+// reading is the server's memory at one moment of the load.
+type reading struct {
+	at  time.Duration
+	rss int64
+}
+
+// growth returns by which part of its value at settleTime the memory grew at most; ok is false if
+// the load was too short.
+func growth(readings []reading) (part float64, ok bool) {
+	var base, highest int64
+	for _, r := range readings {
+		switch {
+		case r.at < settleTime:
+		case base == 0:
+			base, highest = r.rss, r.rss
+		default:
+			highest, ok = max(highest, r.rss), true
+		}
+	}
+	if !ok || base == 0 {
+		return 0, false
+	}
+	return float64(highest-base) / float64(base), true
+}
+
+// evaluate adds what is wrong to the report; nothing means that the soak passed.
+func evaluate(r *part.Report, refused *refusals, dropped uint64, loadErr error, readings []reading) {
+	r.Checked = true
+	if n := refused.errors.Load(); n > 0 {
+		r.Fault("%d error replies, first: %s", n, refused.first)
+	}
+	if dropped > 0 {
+		r.Fault("%d requests without a reply", dropped)
+	}
+	if loadErr != nil {
+		r.Fault("the load failed: %v", loadErr)
+	}
+	if part, ok := growth(readings); !ok {
+		r.Note("Growth of memory is not evaluated: fewer than two readings after %v.", settleTime)
+	} else if part > maxGrowth {
+		r.Fault("memory grew by %.1f %% after the first %v, more than %.1f %%", 100*part, settleTime, 100*maxGrowth)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"trunkline/cmd/trunkline/loadgen"
 )
@@ -57,5 +58,95 @@ func Lines(cfg *Config, in []byte) (used, replies, events int, err error) {
 			return used, replies, events, fmt.Errorf("cannot take %q: a reply of %d bytes begins with %s", line, cfg.Reply, cfg.Good)
 		}
 		used += end + 1
+	}
+}
+
+// AppendCommand appends a redis command to dst.
+func AppendCommand(dst []byte, args ...string) []byte {
+	dst = fmt.Appendf(dst, "*%d\r\n", len(args))
+	for _, a := range args {
+		dst = fmt.Appendf(dst, "$%d\r\n%s\r\n", len(a), a)
+	}
+	return dst
+}
+
+const crlf = "\r\n"
+
+// RESP is the Protocol of redis: simple and bulk replies. An error reply, a nil bulk and any other
+// type are errors: none of them answers a command that a part sends.
+func RESP(_ *Config, b []byte) (used, replies, _ int, err error) {
+	for {
+		rest := b[used:]
+		line := bytes.Index(rest, []byte(crlf))
+		if line < 0 {
+			return used, replies, 0, nil
+		}
+		size := line + len(crlf)
+		if rest[0] != '+' {
+			n, err := length(bytes.TrimPrefix(rest[:line], []byte("$")), rest[:line])
+			if err != nil {
+				return used, replies, 0, err
+			}
+			size += n + len(crlf)
+		}
+		if len(rest) < size {
+			return used, replies, 0, nil
+		}
+		used += size
+		replies++
+	}
+}
+
+// length reads the digits of a length in a line without a string on the hot path.
+func length(digits, line []byte) (n int, err error) {
+	for _, c := range digits {
+		if c < '0' || c > '9' || n > maxFrame {
+			return 0, fmt.Errorf("cannot take the reply %s", strconv.Quote(string(line)))
+		}
+		n = n*10 + int(c-'0')
+	}
+	if len(digits) == 0 {
+		return 0, fmt.Errorf("cannot take the reply %s without length", strconv.Quote(string(line)))
+	}
+	return n, nil
+}
+
+// NATSTape makes the requests of connection conn, count of them alike: published to subject with a
+// payload of size bytes, and answered to an inbox of the connection's own, the only one it
+// subscribes to.
+func NATSTape(conn, count int, subject string, size int) *Tape {
+	t := &Tape{Hello: fmt.Appendf(nil, "CONNECT {\"verbose\":false,\"pedantic\":false,\"name\":\"load\"}\r\nSUB _INBOX.%d 1\r\n", conn)}
+	request := fmt.Appendf(nil, "PUB %s _INBOX.%d %d\r\n%s\r\n", subject, conn, size, bytes.Repeat([]byte{'p'}, size))
+	for range count {
+		t.Add(0, request)
+	}
+	return t
+}
+
+// NATS is the Protocol of NATS: each message on the connection's inbox is a reply. A PING is not
+// answered: a server lets two pass, minutes apart.
+func NATS(_ *Config, b []byte) (used, replies, _ int, err error) {
+	for {
+		rest := b[used:]
+		end := bytes.Index(rest, []byte(crlf))
+		if end < 0 {
+			return used, replies, 0, nil
+		}
+		line := rest[:end]
+		end += len(crlf)
+		switch {
+		case bytes.HasPrefix(line, []byte("MSG ")):
+			n, err := length(line[bytes.LastIndexByte(line, ' ')+1:], line)
+			if err != nil {
+				return used, replies, 0, err
+			}
+			if end += n + len(crlf); len(rest) < end {
+				return used, replies, 0, nil
+			}
+			replies++
+		case string(line) != "PING" && !bytes.HasPrefix(line, []byte("INFO ")):
+			return used, replies, 0, fmt.Errorf("cannot take %q", line)
+		}
+		used += end
 	}
 }

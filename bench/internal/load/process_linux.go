@@ -3,9 +3,11 @@ package load
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -82,4 +84,23 @@ func Starts(command func() *exec.Cmd, check func(out []byte) error,
 	half := goal.Median(wall)
 	return goal.Sample{Requests: uint64(len(wall)), PerSec: 1e6 / half, CPU: goal.Median(cpu),
 		P50: half, P99: goal.Quantile(wall, 0.99), P999: goal.Quantile(wall, 0.999)}, nil
+}
+
+// listening is the process in what ss prints of a listener.
+var listening = regexp.MustCompile(`pid=(\d+)`)
+
+// ListenerPID returns the process of this machine that listens on the port of addr, an IP
+// host:port, and 0 if there is none, it is another user's, or ss is not installed. It does not
+// compare hosts beyond asking that this one is a loopback address: one port is seldom two servers'.
+func ListenerPID(addr string) int {
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil || !at.Addr().IsLoopback() {
+		return 0
+	}
+	out, _ := exec.Command("ss", "-Htlnp", "sport", "=", strconv.Itoa(int(at.Port()))).Output() // empty without it
+	pid := 0
+	if m := listening.FindSubmatch(out); m != nil {
+		pid, _ = strconv.Atoi(string(m[1])) // digits by the pattern
+	}
+	return pid
 }
