@@ -54,7 +54,7 @@ func ratio(r *part.Run) error {
 	var steps []goal.Step
 	table := goal.Grid{Title: "acknowledged changes of three nodes, on a majority of disks", Head: []string{"cluster", "in flight", "acknowledged/s", "CPU µs of all nodes", "p50 ms", "p99 ms", "RSS MiB of all nodes"}}
 	for _, at := range sizes {
-		tapes := load.Tapes(load.Deal(0, r.Rows, at.conns), load.RowEncoders(recording)...)
+		tapes := load.RowTapes(recording, 0, r.Rows, at.conns)
 		cfg := r.Config(owner.server.Addr, load.Kernel, tapes, at.depth)
 		steps = append(steps, goal.One(goal.Cell{Server: ours, Method: recording, Conns: at.conns, Depth: at.depth}, func() (goal.Sample, error) {
 			s, err := load.Start(cfg)
@@ -123,7 +123,7 @@ func compare(r *part.Run, older string) error {
 		}
 		for at := range sizes {
 			for i, s := range servers {
-				tapes := load.Tapes(load.Deal(0, r.Rows, sizes[at].conns), load.RowEncoders(recording)...)
+				tapes := load.RowTapes(recording, 0, r.Rows, sizes[at].conns)
 				steps = append(steps, r.Step(cell(i, mode, at), s, r.Config(s.Addr, load.Kernel, tapes, sizes[at].depth)))
 			}
 		}

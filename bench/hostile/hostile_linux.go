@@ -170,7 +170,7 @@ func (o *outcome) late() bool {
 
 // reference is the well-behaved load for a while: its latencies.
 func reference(addr string, conns int, lasting time.Duration) (*load.Histogram, error) {
-	p, err := load.RunPaced(load.Config{Addr: addr, Tapes: load.Tapes(load.Deal(0, conns, conns), load.RowEncoders("GetProcess")...),
+	p, err := load.RunPaced(load.Config{Addr: addr, Tapes: load.RowTapes("GetProcess", 0, conns, conns),
 		Depth: 1, PerSec: rate, For: lasting, Slice: lasting})
 	if err != nil {
 		return nil, fmt.Errorf("the reference load failed: %w", err)

@@ -91,8 +91,7 @@ func deafSubscriber(events int) func(addr string, lasting time.Duration) (string
 			return "", err
 		}
 		defer c.Close()
-		subscribe := load.AppendRequest(nil, "deaf", "commbus", "Subscribe", load.Field{Key: "event_types", Value: []string{"hostile.event"}},
-			load.Field{Key: "ack", Value: true})
+		subscribe := load.NewRequest("commbus", "Subscribe", "event_types", []string{"hostile.event"}, "ack", true)
 		if err := exchange(c, subscribe, 1, due(load.Chunk)); err != nil {
 			return "", fmt.Errorf("cannot subscribe: %w", err)
 		}
@@ -140,7 +139,7 @@ const maxPayload = 5<<20 - 1
 // its body level two.
 func nested(levels int) []byte {
 	inner := bytes.Repeat([]byte{0x91}, levels-3)
-	return load.AppendRequest(nil, "deep", "kernel", "GetProcess", load.Field{Key: "pid", Value: load.Raw(append(inner, 0x90))})
+	return load.NewRequest("kernel", "GetProcess", "pid", load.Raw(append(inner, 0x90)))
 }
 
 // check evaluates a frame that came.

@@ -59,7 +59,7 @@ func silent(r *part.Run, n int) (each float64, err error) {
 			return 0, err
 		}
 		defer c.Conn.Close() // without keeping the client's buffers
-		if _, _, err := c.Call("idle", "kernel", "GetProcessCounts"); err != nil {
+		if _, _, err := c.Call("kernel", "GetProcessCounts"); err != nil {
 			return 0, fmt.Errorf("cannot use connection %d of %d: %w", i, n, err)
 		}
 		if i == 0 {

@@ -44,10 +44,9 @@ func tapes(method string, hands [][]int) []*load.Tape {
 func replaceTapes(conns int) (tapes []*load.Tape) {
 	for conn := range conns {
 		tape := new(load.Tape)
-		pid := load.Field{Key: "pid", Value: fmt.Sprintf("5ca%05x-0000-4000-8000-%s", conn, load.Placeholder)}
-		tape.AddFresh(0, load.CountedRequest(conn, "kernel", "CreateProcess", pid, load.Field{Key: "request_id", Value: pid.Value},
-			load.Field{Key: "user_id", Value: pid.Value}, load.Field{Key: "session_id", Value: pid.Value}))
-		tape.Add(0, load.CountedRequest(conn, "kernel", "TerminateProcess", pid))
+		pid := fmt.Sprintf("5ca%05x-0000-4000-8000-%s", conn, load.Placeholder)
+		tape.AddFresh(0, load.CreateRequest(pid))
+		tape.Add(0, load.NewRequest("kernel", "TerminateProcess", "pid", pid))
 		tapes = append(tapes, tape)
 	}
 	return tapes
@@ -109,10 +108,11 @@ const (
 // carry returns the requests that carry n bytes of text, after what the server has to hold for
 // them: a session whose state is the text, and an envelope that is replaced by one with the text.
 func carry(addr string, n int) (map[string][]byte, error) {
-	text := load.Field{Key: "raw_input", Value: strings.Repeat("x", n)}
-	id := load.Field{Key: "process_id", Value: fmt.Sprintf("scale-%d", n)}
-	_, err := load.Ask(addr, "orchestration", "InitializeSession", id, load.Field{Key: "pipeline_config", Value: `{"name":"n","agents":[{"name":"s1","agent":"a1"}]}`},
-		load.Field{Key: "envelope", Value: []load.Field{{Key: "envelope_id", Value: "e"}, text}}, load.Field{Key: "force", Value: true})
+	with := func(envelope string) load.Raw {
+		return load.Map("envelope_id", envelope, "raw_input", strings.Repeat("x", n))
+	}
+	id, pipeline := fmt.Sprintf("scale-%d", n), `{"name":"n","agents":[{"name":"s1","agent":"a1"}]}`
+	_, err := load.Ask(addr, "orchestration", "InitializeSession", "process_id", id, "pipeline_config", pipeline, "envelope", with("e"), "force", true)
 	if err != nil {
 		return nil, fmt.Errorf("cannot begin a session: %w", err)
 	}
@@ -120,10 +120,10 @@ func carry(addr string, n int) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	update := []load.Field{{Key: "envelope_id", Value: envelope}, text}
 	return map[string][]byte{
-		published: load.Publish(eventType, n, "scale"), stated: load.CountedRequest(0, "orchestration", "GetSessionState", id),
-		updated: load.CountedRequest(0, "engine", "UpdateEnvelope", load.Field{Key: "envelope", Value: update}),
+		published: load.Publish(eventType, n, "scale"),
+		stated:    load.NewRequest("orchestration", "GetSessionState", "process_id", id),
+		updated:   load.NewRequest("engine", "UpdateEnvelope", "envelope", with(envelope)),
 	}, nil
 }
 

@@ -69,11 +69,11 @@ func fillsTheTable(t *testing.T, r *part.Run) {
 	if f := r.Report.Samples[0]; f.Requests != 640 || f.CPU <= 0 || f.Cell != s.cell(create) {
 		t.Errorf("%+v", f)
 	}
-	reply, err := load.Ask(s.Addr, "kernel", "GetProcess", load.Field{Key: "pid", Value: load.PID(639)})
+	reply, err := load.Ask(s.Addr, "kernel", "GetProcess", "pid", load.PID(639))
 	if err != nil || reply["pid"] != load.PID(639) {
 		t.Errorf("the last row is %v, %v", reply, err)
 	}
-	if _, err := load.Ask(s.Addr, "kernel", "GetProcess", load.Field{Key: "pid", Value: load.PID(640)}); err == nil {
+	if _, err := load.Ask(s.Addr, "kernel", "GetProcess", "pid", load.PID(640)); err == nil {
 		t.Error("there is one row more")
 	}
 }
@@ -90,7 +90,7 @@ func replacesAtOneSize(t *testing.T, r *part.Run) {
 	if _, err := session.Stop(); err != nil {
 		t.Error(err)
 	}
-	reply, err := load.Ask(s.Addr, "kernel", "GetProcess", load.Field{Key: "pid", Value: load.PID(0)})
+	reply, err := load.Ask(s.Addr, "kernel", "GetProcess", "pid", load.PID(0))
 	if err != nil || reply["state"] == "TERMINATED" {
 		t.Errorf("a row is %v, %v", reply, err)
 	}
@@ -105,7 +105,7 @@ func countsDeliveries(t *testing.T, r *part.Run) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		if _, err := load.Ask(s.Addr, "commbus", "Publish", load.Field{Key: "event_type", Value: eventType}); err != nil {
+		if _, err := load.Ask(s.Addr, "commbus", "Publish", "event_type", eventType); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -119,11 +119,7 @@ func (b *bench) run(table *goal.Grid) error {
 }
 
 // evaluate counts the refusals of the contract and lets no other one pass. Workers call it.
-func (b *bench) evaluate(_ uint8, payload []byte) error {
-	f, err := load.ParseFailure(payload)
-	if err != nil {
-		return err
-	}
+func (b *bench) evaluate(_ uint8, f *load.Failure) error {
 	if f.Code != "RESOURCE_EXHAUSTED" || f.Message != "Session table is full" {
 		return f
 	}
@@ -163,7 +159,7 @@ func (b *bench) stillThere() error {
 	if b.kind == running {
 		last, want = b.count-b.refused.Load(), client.RunAgent
 	}
-	reply, err := load.Ask(b.server.Addr, "orchestration", "GetNextInstruction", load.Field{Key: "process_id", Value: fmt.Sprintf("%012x", last)})
+	reply, err := load.Ask(b.server.Addr, "orchestration", "GetNextInstruction", "process_id", fmt.Sprintf("%012x", last))
 	if err == nil && reply["kind"] != want {
 		err = fmt.Errorf("cannot take the instruction %v for %s", reply["kind"], want)
 	}
@@ -181,6 +177,5 @@ func beginRequest(ended bool) []byte {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return load.AppendRequest(nil, "begin", "orchestration", "InitializeSession", load.Field{Key: "process_id", Value: load.Placeholder},
-		load.Field{Key: "pipeline_config", Value: pipeline}, load.Field{Key: "envelope", Value: load.Raw(envelope)})
+	return load.NewRequest("orchestration", "InitializeSession", "process_id", load.Placeholder, "pipeline_config", pipeline, "envelope", load.Raw(envelope))
 }

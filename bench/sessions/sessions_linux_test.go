@@ -13,10 +13,7 @@ func TestRefusalsAreEvaluated(t *testing.T) {
 	f := func(code, message string, passes bool) {
 		t.Helper()
 		b := &bench{}
-		// A request's frame has the shape of no answer; the payload of an ERROR frame is made by
-		// hand.
-		payload := "\x83\xa2id\xa1x\xa2ok\xc2\xa5error\x82\xa4code" + str(code) + "\xa7message" + str(message)
-		if err := b.evaluate(0, []byte(payload)); (err == nil) != passes || b.refused.Load() == 1 != passes {
+		if err := b.evaluate(0, &load.Failure{Code: code, Message: message}); (err == nil) != passes || b.refused.Load() == 1 != passes {
 			t.Errorf("%s %s: %v, %d counted", code, message, err, b.refused.Load())
 		}
 	}
@@ -24,8 +21,6 @@ func TestRefusalsAreEvaluated(t *testing.T) {
 	f("RESOURCE_EXHAUSTED", "Envelope too large", false)
 	f("INVALID_ARGUMENT", "Session table is full", false)
 }
-
-func str(s string) string { return "\xd9" + string(rune(len(s))) + s }
 
 // TestFaults: memory that grows while the table is full, and counts that cannot be.
 func TestFaults(t *testing.T) {

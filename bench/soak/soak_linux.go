@@ -169,30 +169,24 @@ const (
 	eventText = 26
 )
 
-func str(key, value string) load.Field { return load.Field{Key: key, Value: value} }
-
 // mix encodes the endless mix of one connection. The first half of the rows' life is RUNNING, the
 // second READY, so every transition is legal however often the tape repeats; the fresh process is
 // created and ended within a few requests. It has a user of its own, because a user may create ten
 // in ten seconds, and the tape's counter in its identifier.
 func mix(conn int) *load.Tape {
 	tape := new(load.Tape)
-	add := func(service, method string, body ...load.Field) {
-		tape.Add(tagOther, load.AppendRequest(nil, "soak-"+method, service, method, body...))
-	}
 	fresh := fmt.Sprintf("50b%05x-0000-4000-8000-%s", conn, load.Placeholder)
-	create := load.AppendRequest(nil, "soak-create", "kernel", "CreateProcess", str("pid", fresh), str("user_id", fresh), str("request_id", fresh), str("session_id", fresh))
 	for _, state := range []string{"RUNNING", "READY"} {
 		for row := conn * rowsPerConn; row < (conn+1)*rowsPerConn; row++ {
 			tape.Add(tagOther, load.RowRequest("GetProcess", row))
-			tape.Add(tagOther, load.RowRequest("TransitionState", row, str("new_state", state)))
+			tape.Add(tagOther, load.RowRequest("TransitionState", row, "new_state", state))
 			tape.Add(tagOther, load.RowRequest("RecordUsage", row))
-			tape.AddFresh(tagOther, create)
+			tape.AddFresh(tagOther, load.CreateRequest(fresh))
 			tape.Add(tagOther, load.RowRequest("CheckQuota", row))
-			add("kernel", "CheckRateLimit", str("user_id", fmt.Sprintf("user-%d", conn)))
-			tape.Add(tagNextRunnable, load.AppendRequest(nil, "soak-next", "kernel", "GetNextRunnable"))
+			tape.Add(tagOther, load.NewRequest("kernel", "CheckRateLimit", "user_id", fmt.Sprintf("user-%d", conn)))
+			tape.Add(tagNextRunnable, load.NewRequest("kernel", "GetNextRunnable"))
 			tape.Add(tagOther, load.Publish(eventType, eventText, "soak"))
-			add("kernel", "TerminateProcess", str("pid", fresh), str("reason", "done"))
+			tape.Add(tagOther, load.NewRequest("kernel", "TerminateProcess", "pid", fresh, "reason", "done"))
 		}
 	}
 	return tape
@@ -208,11 +202,7 @@ type refusals struct {
 }
 
 // count never ends a connection: a soak counts everything that goes wrong.
-func (r *refusals) count(tag uint8, payload []byte) error {
-	f, err := load.ParseFailure(payload)
-	if err != nil {
-		return err
-	}
+func (r *refusals) count(tag uint8, f *load.Failure) error {
 	if tag == tagNextRunnable && f.Code == "NOT_FOUND" {
 		r.nothingRunnable.Add(1)
 		return nil

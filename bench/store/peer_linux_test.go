@@ -60,7 +60,7 @@ func TestPeerWritesBeforeItReplies(t *testing.T) {
 	}
 	defer c.Close()
 	for n := range 20 {
-		if _, _, err := c.Call("one", "kernel", recordUsage, text("pid", "p")); err != nil {
+		if _, _, err := c.Call("kernel", recordUsage, "pid", "p"); err != nil {
 			t.Fatal(err)
 		}
 		if got := fileSize(t, path); got != int64((n+1)*recordBytes) {
@@ -95,7 +95,7 @@ func TestPeerClosesOnWhatIsNoRequest(t *testing.T) {
 }
 
 func TestTakeRequests(t *testing.T) {
-	one := load.AppendRequest(nil, "abc", "kernel", getProcess, text("pid", "p"))
+	one := load.NewRequest("kernel", getProcess, "pid", "p")
 	all := append(append([]byte(nil), one...), one...)
 	for cut := range len(all) + 1 {
 		var out []byte
@@ -105,7 +105,7 @@ func TestTakeRequests(t *testing.T) {
 		}
 		for range count {
 			kind, payload, n := frame.Split(out, loopFrame)
-			if kind != frame.Response || string(payload) != "\x83\xa2id\xa3abc\xa2ok\xc3\xa4body\x80" {
+			if kind != frame.Response || string(payload) != "\x83\xa2id\xa8r0000001\xa2ok\xc3\xa4body\x80" {
 				t.Fatalf("the reply to %d bytes is %q", cut, out)
 			}
 			out = out[n:]

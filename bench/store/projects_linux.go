@@ -104,7 +104,7 @@ func (p *projects) addEvents() error {
 	silent := fmt.Sprintf(`{"ipc_version":"1.0","type":"ack","project_id":%q,"stream_seq":0}`+"\n", p.id) // it is never answered
 	ours := answers(p.Run, p.lines, each(subscribers, constant(subscribe), constant(silent)), 1, projectAnswer)
 	ours.Greeted, ours.Event = projectAck, projectEvent
-	onBus := string(load.AppendRequest(nil, "sub", "commbus", "Subscribe", load.Field{Key: "event_types", Value: []string{eventType}}))
+	onBus := string(load.NewRequest("commbus", "Subscribe", "event_types", []string{eventType}))
 	project, err := p.watch("projects", ours)
 	if err != nil {
 		return err

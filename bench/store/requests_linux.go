@@ -29,8 +29,6 @@ const (
 	envelopeText = 300
 )
 
-func text(key, value string) load.Field { return load.Field{Key: key, Value: value} }
-
 // each makes a tape of one request, whose placeholders count up, for every connection. hello is
 // nil, or what the connection begins with.
 func each(conns int, hello, request func(conn int) string) (tapes []*load.Tape) {
@@ -49,7 +47,7 @@ func each(conns int, hello, request func(conn int) string) (tapes []*load.Tape) 
 func freshTapes(conns int) []*load.Tape {
 	return each(conns, nil, func(conn int) string {
 		id := fmt.Sprintf("c0%06x-0000-400000%s", conn, load.Placeholder)
-		return string(load.AppendRequest(nil, "create", "kernel", createProcess, text("pid", id), text("request_id", id), text("user_id", id), text("session_id", id)))
+		return string(load.CreateRequest(id))
 	})
 }
 
@@ -61,14 +59,13 @@ func tapesOf(method string, rows span, conns int, ids []string) []*load.Tape {
 	encoders := load.RowEncoders(method)
 	switch method {
 	case checkRateLimit:
-		encoders = []load.Encoder{func(at load.Place) []byte {
-			return load.CountedRequest(at.Row, "kernel", method, text("user_id", load.Identifier('u', at.Row)))
+		encoders = []load.Encoder{func(row int) []byte {
+			return load.NewRequest("kernel", method, "user_id", load.Identifier('u', row))
 		}}
 	case updateEnvelope:
-		encoders = []load.Encoder{func(at load.Place) []byte {
-			id := ids[(at.Conn+at.Nth*conns)%len(ids)]
-			change := []load.Field{text("envelope_id", id), text("raw_input", strings.Repeat("x", envelopeText))}
-			return load.CountedRequest(at.Row, "engine", method, load.Field{Key: "envelope", Value: change})
+		encoders = []load.Encoder{func(row int) []byte {
+			change := load.Map("envelope_id", ids[row%len(ids)], "raw_input", strings.Repeat("x", envelopeText))
+			return load.NewRequest("engine", method, "envelope", change)
 		}}
 	}
 	return load.Tapes(load.Deal(rows.from, rows.to, conns), encoders...)
@@ -76,8 +73,8 @@ func tapesOf(method string, rows span, conns int, ids []string) []*load.Tape {
 
 func redisTapes(rows span, conns int) []*load.Tape {
 	value := strings.Repeat("x", recordBytes)
-	return load.Tapes(load.Deal(rows.from, rows.to, conns), func(at load.Place) []byte {
-		return load.AppendCommand(nil, "SET", load.PID(at.Row), value)
+	return load.Tapes(load.Deal(rows.from, rows.to, conns), func(row int) []byte {
+		return load.AppendCommand(nil, "SET", load.PID(row), value)
 	})
 }
 
@@ -91,7 +88,7 @@ func prepare(addr string, rows int) error {
 func makeEnvelopes(addr string) (ids []string, err error) {
 	for i := range envelopes {
 		who := load.Identifier('e', i)
-		id, err := load.CreateEnvelope(addr, text("request_id", who), text("user_id", who), text("session_id", who))
+		id, err := load.CreateEnvelope(addr, "request_id", who, "user_id", who, "session_id", who)
 		if err != nil {
 			return nil, err
 		}

@@ -82,7 +82,7 @@ func (t *restarting) again(snapshots []string) error {
 		return err
 	}
 	return t.await("first reply", func() (bool, error) {
-		_, err := load.Ask(t.s.Addr, "kernel", getProcess, text("pid", load.PID(t.Rows-1)))
+		_, err := load.Ask(t.s.Addr, "kernel", getProcess, "pid", load.PID(t.Rows-1))
 		if refused := (*load.Failure)(nil); errors.As(err, &refused) && refused.Code == "NOT_FOUND" {
 			return false, err
 		}

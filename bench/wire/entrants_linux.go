@@ -185,7 +185,7 @@ func (f *field) givenStep(addr string, pid, conns, depth int) goal.Step {
 
 // fill creates the rows, unless the last one is there from a run before.
 func fill(addr string, rows int) error {
-	_, err := load.Ask(addr, "kernel", evaluated, load.Field{Key: "pid", Value: load.PID(rows - 1)})
+	_, err := load.Ask(addr, "kernel", evaluated, "pid", load.PID(rows-1))
 	var refused *load.Failure
 	switch {
 	case err == nil:
@@ -198,12 +198,12 @@ func fill(addr string, rows int) error {
 
 // kernelTapes encodes the requests of one method for every connection.
 func kernelTapes(method string, rows, conns int) []*load.Tape {
-	return load.Tapes(load.Deal(0, rows, conns), load.RowEncoders(method)...)
+	return load.RowTapes(method, 0, rows, conns)
 }
 
 // redisTapes encodes GET of the same keys; storeRows wrote their values.
 func redisTapes(rows, conns int) []*load.Tape {
-	return load.Tapes(load.Deal(0, rows, conns), func(at load.Place) []byte { return load.AppendCommand(nil, "GET", load.PID(at.Row)) })
+	return load.Tapes(load.Deal(0, rows, conns), func(row int) []byte { return load.AppendCommand(nil, "GET", load.PID(row)) })
 }
 
 // natsTapes encodes requests as long as GetProcess's, whose replies are.
@@ -240,13 +240,12 @@ func probeReplies(addr string) (map[string]int, error) {
 	}
 	defer c.Close()
 	sizes := map[string]int{}
-	row := load.Field{Key: "pid", Value: load.PID(0)}
 	for _, method := range methods {
-		fields := []load.Field{row}
+		request := []any{"pid", load.PID(0)}
 		if method == transitionState {
-			fields = append(fields, load.Field{Key: "new_state", Value: "RUNNING"})
+			request = append(request, "new_state", "RUNNING")
 		}
-		body, size, err := c.Call("r0000000", "kernel", method, fields...)
+		body, size, err := c.Call("kernel", method, request...)
 		if err != nil {
 			return nil, fmt.Errorf("cannot probe %s: %w", method, err)
 		}
@@ -255,7 +254,7 @@ func probeReplies(addr string) (map[string]int, error) {
 		}
 		sizes[method] = size
 	}
-	_, _, err = c.Call("r0000000", "kernel", transitionState, row, load.Field{Key: "new_state", Value: "READY"})
+	_, _, err = c.Call("kernel", transitionState, "pid", load.PID(0), "new_state", "READY")
 	return sizes, err
 }
 

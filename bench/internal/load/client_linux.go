@@ -65,8 +65,8 @@ func (c *Client) Exchange(request []byte) (typ byte, payload []byte, err error) 
 
 // Call makes one request and returns the body of its reply and the size of the reply's frame. An
 // ERROR frame is a *Failure.
-func (c *Client) Call(id, service, method string, body ...Field) (reply map[string]any, size int, err error) {
-	typ, payload, err := c.Exchange(AppendRequest(nil, id, service, method, body...))
+func (c *Client) Call(service, method string, body ...any) (reply map[string]any, size int, err error) {
+	typ, payload, err := c.Exchange(NewRequest(service, method, body...))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -74,8 +74,8 @@ func (c *Client) Call(id, service, method string, body ...Field) (reply map[stri
 		return nil, 0, refused(payload)
 	}
 	var f message.Frame
-	if _, err := f.UnmarshalMsg(payload); err != nil || typ != Response || f.ID != id || f.Ok == nil || !*f.Ok {
-		return nil, 0, fmt.Errorf("cannot take frame 0x%02X %q as the reply to %s.%s %q", typ, payload, service, method, id)
+	if _, err := f.UnmarshalMsg(payload); err != nil || typ != Response || f.ID != requestID || f.Ok == nil || !*f.Ok {
+		return nil, 0, fmt.Errorf("cannot take frame 0x%02X %q as the reply to %s.%s", typ, payload, service, method)
 	}
 	reply, _, err = msgp.ReadMapStrIntfBytes(f.Body, nil)
 	return reply, frame.HeaderSize + len(payload), err
@@ -83,19 +83,19 @@ func (c *Client) Call(id, service, method string, body ...Field) (reply map[stri
 
 // Ask makes one request over a connection of its own and returns the body of its reply. An ERROR
 // frame is a *Failure.
-func Ask(addr, service, method string, body ...Field) (reply map[string]any, err error) {
+func Ask(addr, service, method string, body ...any) (reply map[string]any, err error) {
 	c, err := Dial(addr)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	reply, _, err = c.Call("ask", service, method, body...)
+	reply, _, err = c.Call(service, method, body...)
 	return reply, err
 }
 
 // CreateEnvelope stores an envelope and returns its identifier.
-func CreateEnvelope(addr string, more ...Field) (string, error) {
-	reply, err := Ask(addr, "engine", "CreateEnvelope", append(more, Field{"raw_input", "x"})...)
+func CreateEnvelope(addr string, more ...any) (string, error) {
+	reply, err := Ask(addr, "engine", "CreateEnvelope", append(more, "raw_input", "x")...)
 	if err != nil {
 		return "", fmt.Errorf("cannot store an envelope: %w", err)
 	}

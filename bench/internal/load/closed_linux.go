@@ -39,10 +39,9 @@ type Config struct {
 	// flight: with so many connections that their set-up takes longer than the warm-up, a window
 	// would show that.
 	Full bool
-	// Refused evaluates an ERROR frame: tag is the request's, payload is valid during the call. An
-	// error ends the connection. Nil lets no ERROR frame pass, and its error is a *Failure. Workers
-	// call it concurrently.
-	Refused func(tag uint8, payload []byte) error
+	// Refused evaluates an ERROR frame: tag is the request's. An error ends the connection. Nil lets
+	// no ERROR frame pass, and its error is a *Failure. Workers call it concurrently.
+	Refused func(tag uint8, f *Failure) error
 
 	// PerSec, if it is not 0, is how many requests per second are sent over all connections,
 	// whatever the replies do, by one worker. Depth bounds what is in flight; what is due beyond it
@@ -197,10 +196,11 @@ func (s *Session) report(err error) {
 
 // refused decides about an ERROR frame.
 func (s *Session) refused(tag uint8, payload []byte) error {
-	if s.cfg.Refused != nil {
-		return s.cfg.Refused(tag, payload)
+	err := refused(payload)
+	if f, ok := err.(*Failure); ok && s.cfg.Refused != nil {
+		return s.cfg.Refused(tag, f)
 	}
-	return refused(payload)
+	return err
 }
 
 // Replies returns the number of replies so far, errors that were let pass included.
@@ -296,8 +296,7 @@ func SendOnce(addr string, p Protocol, tapes []*Tape, depth int) error {
 
 // Publish is a request that publishes an event, a text of n bytes.
 func Publish(eventType string, n int, source string) []byte {
-	return CountedRequest(0, "commbus", "Publish", Field{"event_type", eventType},
-		Field{"payload", strconv.Quote(strings.Repeat("x", n))}, Field{"source", source})
+	return NewRequest("commbus", "Publish", "event_type", eventType, "payload", strconv.Quote(strings.Repeat("x", n)), "source", source)
 }
 
 // Subscribe opens n streams of the events of one type, each on a connection of its own, and waits
@@ -306,8 +305,7 @@ func Publish(eventType string, n int, source string) []byte {
 func Subscribe(addr, eventType string, n int) (*Session, error) {
 	cfg := Config{Addr: addr, Depth: 1}
 	for range n {
-		cfg.Tapes = append(cfg.Tapes, TapeOf(CountedRequest(0, "commbus", "Subscribe",
-			Field{"event_types", []string{eventType}}, Field{"ack", true})))
+		cfg.Tapes = append(cfg.Tapes, TapeOf(NewRequest("commbus", "Subscribe", "event_types", []string{eventType}, "ack", true)))
 	}
 	s, err := Start(cfg)
 	if err != nil {

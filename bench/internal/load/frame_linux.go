@@ -21,39 +21,27 @@ const (
 
 const maxFrame = 5 << 20
 
-// Field is one entry of a request body.
-type Field struct {
-	Key   string
-	Value any // string, int, bool, []string, []Field or Raw
-}
-
 // Raw is a value that is MessagePack already, for requests that no encoder would make.
 type Raw = msgp.Raw
 
-// AppendRequest appends one REQUEST frame to dst. It is set-up code: the tapes are encoded before a
-// run.
-func AppendRequest(dst []byte, id, service, method string, body ...Field) []byte {
-	start := len(dst)
-	dst = mpack.AppendRequest(frame.Begin(dst, frame.Request), id, service, method, string(appendFields(nil, body)))
-	frame.Finish(dst, start)
-	return dst
+// requestID is as long as that of a client with a counter.
+const requestID = "r0000001"
+
+// NewRequest encodes a REQUEST frame, with a body of these pairs (see Map).
+func NewRequest(service, method string, body ...any) []byte {
+	return frame.Append(nil, frame.Request, mpack.AppendRequest(nil, requestID, service, method, string(Map(body...))), nil)
 }
 
-// appendFields appends a map in the order of the fields.
-func appendFields(dst []byte, fields []Field) []byte {
-	dst = mpack.AppendMap(dst, len(fields))
-	for _, f := range fields {
-		dst = mpack.AppendStr(dst, f.Key)
-		if inner, ok := f.Value.([]Field); ok {
-			dst = appendFields(dst, inner)
-			continue
-		}
+// Map encodes pairs of a key and its value: a string, an int, a bool, a []string, Raw or a Map.
+func Map(pairs ...any) Raw {
+	b := mpack.AppendMap(nil, len(pairs)/2)
+	for _, v := range pairs {
 		var err error
-		if dst, err = msgp.AppendIntf(dst, f.Value); err != nil {
-			panic(fmt.Sprintf("BUG: a body field of type %T", f.Value))
+		if b, err = msgp.AppendIntf(b, v); err != nil {
+			panic(fmt.Sprintf("BUG: a request with a value of type %T", v))
 		}
 	}
-	return dst
+	return b
 }
 
 // Failure is the error of an ERROR frame.
@@ -62,23 +50,14 @@ type Failure struct{ ID, Code, Message string }
 // Error implements error.
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
-// ParseFailure decodes the payload of an ERROR frame (kernel-ipc §3.5).
-func ParseFailure(payload []byte) (*Failure, error) {
+// refused is an ERROR frame as an error, most often a *Failure (kernel-ipc §3.5).
+func refused(payload []byte) error {
 	var f message.Frame
 	if _, err := f.UnmarshalMsg(payload); err != nil {
-		return nil, fmt.Errorf("cannot decode a payload of %d bytes: %w", len(payload), err)
+		return fmt.Errorf("cannot decode a payload of %d bytes: %w", len(payload), err)
 	}
 	if f.Error == nil || f.Error.Code == "" {
-		return nil, errors.New("cannot read an ERROR frame: no code")
+		return errors.New("cannot read an ERROR frame: no code")
 	}
-	return &Failure{f.ID, f.Error.Code, f.Error.Message}, nil
-}
-
-// refused is an ERROR frame as an error.
-func refused(payload []byte) error {
-	f, err := ParseFailure(payload)
-	if err != nil {
-		return err
-	}
-	return f
+	return &Failure{f.ID, f.Error.Code, f.Error.Message}
 }

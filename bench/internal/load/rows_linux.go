@@ -24,11 +24,11 @@ var quotaFields = []string{"max_llm_calls", "max_tool_calls", "max_agent_hops", 
 
 // LiftLimits sets members of a server's default quota to where nothing meets them.
 func LiftLimits(addr string, names ...string) error {
-	var quota []Field
+	var quota []any
 	for _, name := range names {
-		quota = append(quota, Field{Key: name, Value: math.MaxInt32})
+		quota = append(quota, name, math.MaxInt32)
 	}
-	if _, err := Ask(addr, "kernel", "SetQuotaDefaults", Field{Key: "quota", Value: quota}); err != nil {
+	if _, err := Ask(addr, "kernel", "SetQuotaDefaults", "quota", Map(quota...)); err != nil {
 		return fmt.Errorf("cannot lift the limits: %w", err)
 	}
 	return nil
@@ -42,8 +42,7 @@ func CreateRows(addr string, from, to int) error {
 		return err
 	}
 	id := func(kind byte) string { return Identifier(kind, 0)[:24] + Placeholder }
-	request := AppendRequest(nil, "create", "kernel", "CreateProcess", Field{Key: "pid", Value: id('p')},
-		Field{Key: "request_id", Value: id('q')}, Field{Key: "user_id", Value: id('u')}, Field{Key: "session_id", Value: id('s')})
+	request := NewRequest("kernel", "CreateProcess", "pid", id('p'), "request_id", id('q'), "user_id", id('u'), "session_id", id('s'))
 	const piece = 25_000 // rows encoded at a time, on each of some connections
 	var errs [16]error
 	var wg sync.WaitGroup
@@ -65,37 +64,34 @@ func CreateRows(addr string, from, to int) error {
 	return nil
 }
 
-// RowRequest returns one request of a method about a row, with the 8-byte request id that a client
-// with a counter sends. The body holds the row's pid, and what RecordUsage records.
-func RowRequest(method string, row int, more ...Field) []byte {
-	body := append([]Field{{Key: "pid", Value: PID(row)}}, more...)
+// CreateRequest creates a process whose identifiers are alike: a user of its own meets no rate
+// limit.
+func CreateRequest(id string) []byte {
+	return NewRequest("kernel", "CreateProcess", "pid", id, "request_id", id, "user_id", id, "session_id", id)
+}
+
+// RowRequest returns one request of a method about a row. The body holds the row's pid, and what
+// RecordUsage records.
+func RowRequest(method string, row int, more ...any) []byte {
+	body := append([]any{"pid", PID(row)}, more...)
 	if method == "RecordUsage" {
-		body = append(body, Field{Key: "llm_calls", Value: 1}, Field{Key: "tokens_in", Value: 120}, Field{Key: "tokens_out", Value: 300})
+		body = append(body, "llm_calls", 1, "tokens_in", 120, "tokens_out", 300)
 	}
-	return CountedRequest(row, "kernel", method, body...)
+	return NewRequest("kernel", method, body...)
 }
 
-// CountedRequest is AppendRequest with the 8-byte id of request n.
-func CountedRequest(n int, service, method string, body ...Field) []byte {
-	return AppendRequest(nil, fmt.Sprintf("r%07d", n%10_000_000), service, method, body...)
-}
-
-// Place is where a request stands: the connection, how many of its rows come before, and the row
-// that it is about.
-type Place struct{ Conn, Nth, Row int }
-
-// Encoder returns the request of a place.
-type Encoder func(at Place) []byte
+// Encoder returns the request about a row.
+type Encoder func(row int) []byte
 
 // RowEncoders returns how the requests of a method about rows are encoded. TransitionState takes
 // all rows of a connection to RUNNING and then all back to READY, which a server allows however
 // often the tape repeats; two sets of its tapes need rows of their own.
 func RowEncoders(method string) []Encoder {
 	if method != "TransitionState" {
-		return []Encoder{func(at Place) []byte { return RowRequest(method, at.Row) }}
+		return []Encoder{func(row int) []byte { return RowRequest(method, row) }}
 	}
 	to := func(state string) Encoder {
-		return func(at Place) []byte { return RowRequest(method, at.Row, Field{Key: "new_state", Value: state}) }
+		return func(row int) []byte { return RowRequest(method, row, "new_state", state) }
 	}
 	return []Encoder{to("RUNNING"), to("READY")}
 }
@@ -117,14 +113,19 @@ func Deal(from, to, conns int) [][]int {
 	return hands
 }
 
+// RowTapes are tapes of a method about the rows numbered from up to below to.
+func RowTapes(method string, from, to, conns int) []*Tape {
+	return Tapes(Deal(from, to, conns), RowEncoders(method)...)
+}
+
 // Tapes makes a tape of each hand of rows: the first encoder goes through all of them, then the
 // next.
 func Tapes(hands [][]int, encoders ...Encoder) (tapes []*Tape) {
-	for conn, hand := range hands {
+	for _, hand := range hands {
 		tape := new(Tape)
 		for _, encode := range encoders {
-			for nth, row := range hand {
-				tape.Add(0, encode(Place{conn, nth, row}))
+			for _, row := range hand {
+				tape.Add(0, encode(row))
 			}
 		}
 		tapes = append(tapes, tape)

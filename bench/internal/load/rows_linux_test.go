@@ -40,13 +40,13 @@ func TestDeal(t *testing.T) {
 func TestTapesGoThroughTheEncoders(t *testing.T) {
 	var asked string
 	say := func(what string) Encoder {
-		return func(at Place) []byte {
-			asked += fmt.Sprint(what, at.Conn, at.Nth, at.Row, " ")
+		return func(row int) []byte {
+			asked += fmt.Sprint(what, row, " ")
 			return []byte(what)
 		}
 	}
 	got := Tapes([][]int{{7, 8}, {9}}, say("a"), say("b"))
-	if len(got) != 2 || asked != "a0 0 7 a0 1 8 b0 0 7 b0 1 8 a1 0 9 b1 0 9 " || got[0].Len() != 4 || got[1].Len() != 2 {
+	if len(got) != 2 || asked != "a7 a8 b7 b8 a9 b9 " || got[0].Len() != 4 || got[1].Len() != 2 {
 		t.Errorf("%d tapes of %q", len(got), asked)
 	}
 }
@@ -62,8 +62,8 @@ func TestRowRequests(t *testing.T) {
 			t.Fatalf("%s: %d encoders, want %d", method, len(encoders), len(want))
 		}
 		for i, encode := range encoders {
-			b := encode(Place{Row: 7})
-			for _, part := range []string{method, PID(7), "r0000007", want[i]} {
+			b := encode(7)
+			for _, part := range []string{method, PID(7), requestID, want[i]} {
 				if !bytes.Contains(b, []byte(part)) {
 					t.Errorf("%q lacks %q", b, part)
 				}
@@ -87,7 +87,7 @@ func TestAskAndLift(t *testing.T) {
 		}
 		return fakekernel.OK(r.ID)
 	})
-	if reply, err := Ask(srv.Addr, "kernel", "GetProcess", Field{"pid", "p"}); err != nil || reply == nil {
+	if reply, err := Ask(srv.Addr, "kernel", "GetProcess", "pid", "p"); err != nil || reply == nil {
 		t.Errorf("%v, %v", reply, err)
 	}
 	if err := LiftLimits(srv.Addr, "a", "b"); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 func request(method, pid string) []byte {
-	return AppendRequest(nil, "r1", "kernel", method, Field{"pid", pid})
+	return NewRequest("kernel", method, "pid", pid)
 }
 
 func tapes(n int, frames ...[]byte) []*Tape {
@@ -102,7 +102,7 @@ func TestTapeGoesOnWhereItStopped(t *testing.T) {
 		list[i] = new(Tape)
 		for _, to := range []string{"RUNNING", "READY"} {
 			for j := range 5 {
-				list[i].Add(0, AppendRequest(nil, "r", "kernel", "TransitionState", Field{"pid", fmt.Sprint(i, j)}, Field{"new_state", to}))
+				list[i].Add(0, NewRequest("kernel", "TransitionState", "pid", fmt.Sprint(i, j), "new_state", to))
 			}
 		}
 	}
@@ -151,10 +151,10 @@ func TestErrorFrames(t *testing.T) {
 	}
 	var evaluated atomic.Int64
 	cfg.Tapes = tapes(2, request("Get", "p"), request("Next", "q"))
-	cfg.Refused = func(tag uint8, payload []byte) error {
+	cfg.Refused = func(tag uint8, f *Failure) error {
 		evaluated.Add(1)
-		if f, err := ParseFailure(payload); tag != 1 || err != nil || f.Code != "NOT_FOUND" {
-			return fmt.Errorf("tag %d, %v, %v", tag, f, err)
+		if tag != 1 || f.Code != "NOT_FOUND" {
+			return fmt.Errorf("tag %d, %v", tag, f)
 		}
 		return nil
 	}
@@ -167,7 +167,8 @@ func TestBadServers(t *testing.T) {
 	f := func(what, want string, answer func(r fakekernel.Request) []byte) {
 		t.Helper()
 		srv := fakekernel.Start(t, 0, answer)
-		_, _, err := runFor(t, Config{Addr: srv.Addr, Tapes: tapes(1, request("Get", "p")), Depth: 4}, 1<<62)
+		taken := func(uint8, *Failure) error { return nil } // which is not asked about a frame that is none
+		_, _, err := runFor(t, Config{Addr: srv.Addr, Tapes: tapes(1, request("Get", "p")), Depth: 4, Refused: taken}, 1<<62)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", what, err, want)
 		}
@@ -229,14 +230,14 @@ func TestClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if body, size, err := c.Call("i1", "kernel", "Get", Field{"pid", "p"}); err != nil || len(body) != 0 || size != len(fakekernel.OK("i1")) {
+	if body, size, err := c.Call("kernel", "Get", "pid", "p"); err != nil || len(body) != 0 || size != len(fakekernel.OK(requestID)) {
 		t.Errorf("Call = %v, %d, %v", body, size, err)
 	}
 	var f *Failure
-	if _, _, err := c.Call("i2", "kernel", "Fail"); !errors.As(err, &f) || f.Code != "NOT_FOUND" || f.ID != "i2" {
+	if _, _, err := c.Call("kernel", "Fail"); !errors.As(err, &f) || f.Code != "NOT_FOUND" || f.ID != requestID {
 		t.Errorf("Call = %v, want the error frame", err)
 	}
-	if _, _, err := c.Call("i3", "kernel", "Mix"); err == nil {
+	if _, _, err := c.Call("kernel", "Mix"); err == nil {
 		t.Error("Call takes a reply with another id")
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-func TestAppendRequest(t *testing.T) {
-	// The bytes of kernel-ipc §9.2.
-	want := []byte("\x00\x00\x00\x39\x01\x84\xa2id\xa2g1\xa7service\xa6kernel\xa6method\xaaGetProcess\xa4body\x81\xa3pid\xa5ghost")
-	if got := AppendRequest(nil, "g1", "kernel", "GetProcess", Field{"pid", "ghost"}); !bytes.Equal(got, want) {
+func TestNewRequest(t *testing.T) {
+	// The bytes of kernel-ipc §9.2, with another id.
+	want := []byte("\x00\x00\x00\x3f\x01\x84\xa2id\xa8r0000001\xa7service\xa6kernel\xa6method\xaaGetProcess\xa4body\x81\xa3pid\xa5ghost")
+	if got := NewRequest("kernel", "GetProcess", "pid", "ghost"); !bytes.Equal(got, want) {
 		t.Errorf("request\n% x, want\n% x", got, want)
 	}
 }
