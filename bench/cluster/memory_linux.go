@@ -34,20 +34,10 @@ func memory(r *part.Run) error {
 	if err != nil {
 		return err
 	}
-	t := goal.Grid{Title: "resident memory, MiB", Head: []string{"process", "idle", "full", "peak", "bytes a process", "live bytes a process", "processes"}}
-	processes := []struct {
-		what   string
-		server *load.Server
-	}{{"owner", owner.server}, {"standby", standby.server}, {"single server", single}}
-	idle, live := make([]load.Memory, len(processes)), make([]float64, len(processes))
-	time.Sleep(settleAfter)
-	for i, s := range processes {
-		if idle[i], err = s.server.Memory(); err != nil {
-			return err
-		}
-		if live[i], err = heap(s.server); err != nil {
-			return err
-		}
+	servers := []*load.Server{owner.server, standby.server, single}
+	idle, err := holdings(servers)
+	if err != nil {
+		return err
 	}
 	for _, s := range []*load.Server{owner.server, single} {
 		if err := load.CreateRows(s.Addr, 0, rows); err != nil {
@@ -58,28 +48,42 @@ func memory(r *part.Run) error {
 	if err := await("the standby has all records", func() bool { return standby.metric(appended) >= all }); err != nil {
 		return err
 	}
-	time.Sleep(settleAfter)
-	for i, s := range processes {
-		m, err := s.server.Memory()
-		if err != nil {
-			return err
-		}
-		inUse, err := heap(s.server)
-		if err != nil {
-			return err
-		}
-		t.Add(s.what, goal.MiB(idle[i].RSS), goal.MiB(m.RSS), goal.MiB(m.Peak), float64(m.RSS-idle[i].RSS)/float64(rows), (inUse-live[i])/float64(rows), rows)
+	full, err := holdings(servers)
+	if err != nil {
+		return err
+	}
+	t := goal.Grid{Title: "resident memory, MiB", Head: []string{"process", "idle", "full", "peak", "bytes a process", "live bytes a process", "processes"}}
+	for i, what := range []string{"owner", "standby", "single server"} {
+		before, m := idle[i], full[i]
+		t.Add(what, goal.MiB(before.RSS), goal.MiB(m.RSS), goal.MiB(m.Peak), float64(m.RSS-before.RSS)/float64(rows), (m.live-before.live)/float64(rows), rows)
 	}
 	r.Report.Table(t)
 	return nil
 }
 
-// heap returns how many bytes a server's heap has in use, after its garbage was collected: what is
-// resident depends on when that was.
-func heap(s *load.Server) (float64, error) {
-	if err := s.Download("/debug/pprof/heap?gc=1", os.DevNull, time.Minute); err != nil {
-		return 0, err
+// holding is what a server holds.
+type holding struct {
+	load.Memory
+	live float64 // bytes of its heap in use, after its garbage was collected: what is resident depends on when that was
+}
+
+// holdings looks at servers after a while.
+func holdings(servers []*load.Server) (all []holding, err error) {
+	time.Sleep(settleAfter)
+	for _, s := range servers {
+		var h holding
+		if h.Memory, err = s.Memory(); err != nil {
+			return nil, err
+		}
+		if err := s.Download("/debug/pprof/heap?gc=1", os.DevNull, time.Minute); err != nil {
+			return nil, err
+		}
+		m, err := s.Metrics()
+		if err != nil {
+			return nil, err
+		}
+		h.live = m["go_memstats_heap_alloc_bytes"]
+		all = append(all, h)
 	}
-	m, err := s.Metrics()
-	return m["go_memstats_heap_alloc_bytes"], err
+	return all, nil
 }

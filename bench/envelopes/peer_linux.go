@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"reflect"
 	"sync"
+
+	"trunkline/bench/internal/load"
 )
 
 const (
@@ -39,15 +40,7 @@ type session struct {
 	edges    map[string]float64 // how often one that is limited may still be taken
 }
 
-// servePeer serves on a free port until the process is ended.
-func servePeer([]string) error {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("cannot listen: %w", err)
-	}
-	fmt.Println("listening", ln.Addr())
-	return http.Serve(ln, newPeer())
-}
+func servePeer([]string) error { return load.ServeHTTP(newPeer()) }
 
 func newPeer() *peer { return &peer{sessions: map[string]*session{}} }
 

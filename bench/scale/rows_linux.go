@@ -52,17 +52,33 @@ func replaceTapes(conns int) (tapes []*load.Tape) {
 	return tapes
 }
 
-// rows measures tables of all sizes.
+// rows measures tables of all sizes in turns. Profiles are those of the largest.
 func rows(r *part.Run) error {
-	var ways []way
+	var all []*server
+	var steps []goal.Step
+	loads := map[string]load.Config{} // of the last one
 	for _, n := range tens(min(smallRows, r.Rows/10), r.Rows) {
-		ways = append(ways, way{name: count(n) + " rows", rows: n})
+		s, err := way{name: count(n) + " rows", rows: n}.start(r)
+		if err != nil {
+			return err
+		}
+		hands := load.Deal(0, n, conns)
+		for _, method := range rowMethods() {
+			loads[method] = s.config(tapes(method, hands))
+			steps = append(steps, r.Step(s.cell(method), s.Server, loads[method]))
+		}
+		all = append(all, s)
 	}
-	all, err := compare(r, rowMethods(), ways)
-	if err != nil {
+	if err := r.Rounds(steps); err != nil {
 		return err
 	}
 	growth(r.Report, all)
+	last := all[len(all)-1]
+	for method, cfg := range loads {
+		if err := r.Profiled(method+", "+last.name, last.Server, cfg); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

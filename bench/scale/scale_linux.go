@@ -10,7 +10,6 @@
 package scale
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -95,31 +94,6 @@ func (w way) start(r *part.Run, more ...string) (s *server, err error) {
 	r.Report.Samples = append(r.Report.Samples, filled)
 	s.memory = float64(filled.RSS-before.RSS) / float64(w.rows)
 	return s, err
-}
-
-// compare measures methods beside servers that run in all these ways at the same time, in turns.
-// Profiles are the last server's.
-func compare(r *part.Run, methods []string, ways []way) (all []*server, err error) {
-	var steps []goal.Step
-	loads := map[string]load.Config{} // of the last one
-	for _, w := range ways {
-		s, err := w.start(r)
-		if err != nil {
-			return nil, err
-		}
-		hands := load.Deal(0, w.rows, conns)
-		for _, method := range methods {
-			loads[method] = s.config(tapes(method, hands))
-			steps = append(steps, r.Step(s.cell(method), s.Server, loads[method]))
-		}
-		all = append(all, s)
-	}
-	err = r.Rounds(steps)
-	for method, cfg := range loads {
-		last := all[len(all)-1]
-		err = errors.Join(err, r.Profiled(method+", "+last.name, last.Server, cfg))
-	}
-	return all, err
 }
 
 // config is the load of tapes. The generator polls, so that the server does not pay for waking it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -214,17 +213,10 @@ const childHandler = "net-http"
 // bareReply is as long as the reply to a post.
 const bareReply = `{"message_id":"msg_01KHP2Q3W4X5Y6Z7A8B9C0D1E2","seq":27,"thread_status":"active","created_at":"2026-02-17T12:00:00.000Z"}`
 
-// runBareHandler serves on a free loopback port what net/http does for a handler that reads the
-// body and answers a constant. It ends with the process.
-func runBareHandler([]string) error {
-	ln, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	fmt.Printf("listening %s\n", ln.Addr())
-	return http.Serve(ln, bare())
-}
+// runBareHandler is the peer of bare.
+func runBareHandler([]string) error { return load.ServeHTTP(bare()) }
 
+// bare is what net/http does for a handler that reads the body and answers a constant.
 func bare() http.Handler {
 	json := []string{"application/json"}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

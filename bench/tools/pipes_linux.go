@@ -77,11 +77,7 @@ func (b *bench) overPipes(server string, k kind) (got goal.Sample, err error) {
 		if err = s.end(); err != nil {
 			return got, err
 		}
-		self, err := os.Executable()
-		if err != nil {
-			return got, fmt.Errorf("cannot find this program: %w", err)
-		}
-		if s, err = startPipes(exec.CommandContext(ctx, self, part.ChildArgs(echoChild, strconv.Itoa(size))...)); err != nil {
+		if s, err = startPipes(exec.CommandContext(ctx, load.Self, part.ChildArgs(echoChild, strconv.Itoa(size))...)); err != nil {
 			return got, err
 		}
 	}

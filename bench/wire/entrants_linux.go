@@ -8,6 +8,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -171,7 +172,7 @@ func (f *field) enterPeer() error {
 }
 
 func (f *field) givenStep(addr string, pid, conns, depth int) goal.Step {
-	cfg, c := f.config(addr, load.Kernel, kernelTapes(evaluated, f.Rows, conns), depth), cell(given, evaluated, conns, depth)
+	cfg, c := f.config(addr, load.Kernel, load.RowTapes(evaluated, 0, f.Rows, conns), depth), cell(given, evaluated, conns, depth)
 	return goal.Step{Name: c.String(), Measure: func() ([]goal.Sample, error) {
 		s, err := load.MeasureProcess(cfg, pid, f.Warmup, f.Window)
 		if err != nil {
@@ -196,21 +197,21 @@ func fill(addr string, rows int) error {
 	return load.CreateRows(addr, 0, rows)
 }
 
-// kernelTapes encodes the requests of one method for every connection.
-func kernelTapes(method string, rows, conns int) []*load.Tape {
-	return load.RowTapes(method, 0, rows, conns)
-}
-
 // redisTapes encodes GET of the same keys; storeRows wrote their values.
 func redisTapes(rows, conns int) []*load.Tape {
 	return load.Tapes(load.Deal(0, rows, conns), func(row int) []byte { return load.AppendCommand(nil, "GET", load.PID(row)) })
 }
 
-// natsTapes encodes requests as long as GetProcess's, whose replies are.
+// natsTapes encodes requests as long as GetProcess's, whose replies are, all of a connection alike:
+// published to the subject of natsreply, and answered to the connection's own inbox, the only
+// subject that it subscribes to.
 func natsTapes(conns int) (tapes []*load.Tape) {
-	const repeat = 64 // they are all alike
+	payload := bytes.Repeat([]byte{'p'}, len(load.RowRequest(evaluated, 0)))
 	for conn := range conns {
-		tapes = append(tapes, load.NATSTape(conn, repeat, natsSubject, len(load.RowRequest(evaluated, 0))))
+		request := fmt.Appendf(nil, "PUB %s _INBOX.%d %d\r\n%s\r\n", natsSubject, conn, len(payload), payload)
+		tape := load.TapeOf(slices.Repeat([][]byte{request}, 64)...)
+		tape.Hello = fmt.Appendf(nil, "CONNECT {\"verbose\":false,\"pedantic\":false,\"name\":\"load\"}\r\nSUB _INBOX.%d 1\r\n", conn)
+		tapes = append(tapes, tape)
 	}
 	return tapes
 }

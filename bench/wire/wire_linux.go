@@ -27,14 +27,12 @@ import (
 	"cmp"
 	"errors"
 	"flag"
-	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/gobench"
 	"trunkline/bench/internal/load"
 	"trunkline/bench/internal/part"
 )
@@ -167,7 +165,7 @@ func (f *field) pacedSteps() (steps []goal.Step) {
 	cfg.PerSec, cfg.Tick, cfg.Burst = f.halfLoad(), pacedSpan/time.Duration(f.Conns), f.Depth
 	for _, s := range []*load.Server{f.bare[f.replies[evaluated]], f.trunk} {
 		cfg := cfg
-		cfg.Addr, cfg.Tapes = s.Addr, kernelTapes(evaluated, f.Rows, f.Conns)
+		cfg.Addr, cfg.Tapes = s.Addr, load.RowTapes(evaluated, 0, f.Rows, f.Conns)
 		steps = append(steps, goal.One(f.deep(s.Name, paced), func() (goal.Sample, error) { return load.Measure(cfg, s, f.Warmup, 2*f.Window) }))
 	}
 	return steps
@@ -175,7 +173,7 @@ func (f *field) pacedSteps() (steps []goal.Step) {
 
 // kernelStep gives every server tapes of its own: a tape remembers where its server's rows stand.
 func (f *field) kernelStep(s *load.Server, name, method string, conns, depth int) goal.Step {
-	cfg := f.config(s.Addr, load.Kernel, kernelTapes(method, f.Rows, conns), depth)
+	cfg := f.config(s.Addr, load.Kernel, load.RowTapes(method, 0, f.Rows, conns), depth)
 	if s == f.trunk && depth == f.Depth && conns == f.Conns {
 		f.profiles = append(f.profiles, func() error { return f.Profiled(method, s, cfg) })
 	}
@@ -210,10 +208,6 @@ func (f *field) build() error {
 		return nil
 	}
 	f.bin = f.Rig.Dir
-	cmd := exec.Command("go", "build", "-o", f.bin+string(filepath.Separator), "./...")
-	cmd.Dir = filepath.Join("bench", "peers")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot build the peers in %s: %w\n%s", cmd.Dir, err, strings.TrimSpace(string(out)))
-	}
-	return nil
+	_, err := gobench.Output("bench/peers", "go", "build", "-o", f.bin+string(filepath.Separator), "./...")
+	return err
 }

@@ -156,7 +156,7 @@ func TestTapes(t *testing.T) {
 		if method == transitionState {
 			want = 200 // each pid to RUNNING and back
 		}
-		f(method, kernelTapes(method, 1000, 10), want)
+		f(method, load.RowTapes(method, 0, 1000, 10), want)
 	}
 	f(get, redisTapes(1000, 10), 100)
 	f(requestReply, natsTapes(10), 64)
@@ -202,7 +202,7 @@ func TestEnterRefuses(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	f.bin = ""
-	if err := f.build(); err == nil || !strings.Contains(err.Error(), "cannot build the peers") {
+	if err := f.build(); err == nil || !strings.Contains(err.Error(), "bench/peers") {
 		t.Errorf("built out of an empty folder: %v", err)
 	}
 }

@@ -111,18 +111,6 @@ func length(digits, line []byte) (n int, err error) {
 	return n, nil
 }
 
-// NATSTape makes the requests of connection conn, count of them alike: published to subject with a
-// payload of size bytes, and answered to an inbox of the connection's own, the only one it
-// subscribes to.
-func NATSTape(conn, count int, subject string, size int) *Tape {
-	t := &Tape{Hello: fmt.Appendf(nil, "CONNECT {\"verbose\":false,\"pedantic\":false,\"name\":\"load\"}\r\nSUB _INBOX.%d 1\r\n", conn)}
-	request := fmt.Appendf(nil, "PUB %s _INBOX.%d %d\r\n%s\r\n", subject, conn, size, bytes.Repeat([]byte{'p'}, size))
-	for range count {
-		t.Add(0, request)
-	}
-	return t
-}
-
 // NATS is the Protocol of NATS: each message on the connection's inbox is a reply. A PING is not
 // answered: a server lets two pass, minutes apart.
 func NATS(_ *Config, b []byte) (used, replies, _ int, err error) {

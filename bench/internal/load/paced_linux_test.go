@@ -72,7 +72,7 @@ func TestPacedBursts(t *testing.T) {
 	srv := fakekernel.Start(t, 0, nil)
 	cfg, err := pacedConfig(srv.Addr), error(nil)
 	cfg.Tick, cfg.Burst, cfg.Spin, cfg.PerSec = 250*time.Microsecond, 64, true, 20000
-	if _, cfg.CPUs, err = splitCPUs(); err != nil {
+	if cfg.CPUs, err = new(Rig).Divide(); err != nil {
 		t.Fatal(err)
 	}
 	got, err := RunPaced(cfg)

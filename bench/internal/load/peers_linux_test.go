@@ -83,10 +83,8 @@ func TestNATS(t *testing.T) {
 		}
 		said <- fakeNATS(c, 300)
 	}()
-	tape := NATSTape(0, 10, "svc", 100)
-	if tape.Len() != 10 {
-		t.Errorf("a tape of %d requests", tape.Len())
-	}
+	tape := TapeOf(fmt.Appendf(nil, "PUB svc _INBOX.0 100\r\n%s\r\n", strings.Repeat("p", 100)))
+	tape.Hello = []byte("CONNECT {\"verbose\":false,\"pedantic\":false,\"name\":\"load\"}\r\nSUB _INBOX.0 1\r\n")
 	s, h, err := runFor(t, Config{Addr: ln.Addr().String(), Protocol: NATS, Tapes: []*Tape{tape}, Depth: 8}, 100)
 	if err != nil || s.Replies() < 100 || h.Total() == 0 {
 		t.Errorf("%d replies, %d latencies, %v", s.Replies(), h.Total(), err)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"net"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Rig is what a run stands on: a folder that goes with it, the binary of the server under test, and
@@ -53,10 +56,25 @@ func (r *Rig) FindServer(path string) (err error) {
 	return err
 }
 
-// Divide pins the servers to one half of the CPUs and returns the other, for the load.
+// Divide pins the servers to one half of the CPUs that this process may use and returns the other,
+// for the load, so that neither takes the other's time. With one there is nothing to divide and
+// both are empty.
 func (r *Rig) Divide() (loads []int, err error) {
-	r.CPUs, loads, err = splitCPUs()
-	return loads, err
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("cannot read the CPU affinity: %w", err)
+	}
+	var all []int
+	for c := 0; len(all) < set.Count(); c++ {
+		if set.IsSet(c) {
+			all = append(all, c)
+		}
+	}
+	half := len(all) / 2
+	if r.CPUs = all[:half]; half > 0 {
+		loads = all[half:]
+	}
+	return loads, nil
 }
 
 // Start starts a process that Close ends.
@@ -75,17 +93,13 @@ func (r *Rig) Trunkline(settings ...string) (*Server, error) {
 	return r.Start(Trunkline(r.Binary, settings...))
 }
 
+// Self is this program.
+const Self = "/proc/self/exe"
+
 // Peer starts a program that reports where it listens as the peers do (PeerListening). An empty
 // path is this program itself.
 func (r *Rig) Peer(name, path string, args ...string) (*Server, error) {
-	if path == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, fmt.Errorf("cannot find this program: %w", err)
-		}
-		path = self
-	}
-	return r.Start(Command{Name: name, Path: path, Args: args, Listening: PeerListening})
+	return r.Start(Command{Name: name, Path: cmp.Or(path, Self), Args: args, Listening: PeerListening})
 }
 
 // Redis starts a redis-server on a free port, with a folder of its own and the settings in args.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +36,17 @@ var (
 	trunklineListening = regexp.MustCompile(`^admin (?:listening|off)()`) // the last line of its banner
 	listener           = regexp.MustCompile(`^([a-z ]+) listening on (\S+)`)
 )
+
+// ServeHTTP is a peer for its whole life: it serves on a free port, which it reports as
+// PeerListening wants.
+func ServeHTTP(h http.Handler) error {
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println("listening", ln.Addr())
+	return http.Serve(ln, h)
+}
 
 // Command is how to start a server.
 type Command struct {
@@ -65,19 +78,10 @@ type Server struct {
 
 // StartServer starts a process of its own and waits until it reports that it listens.
 func StartServer(c Command) (*Server, error) {
-	temp, err := c.tempStore()
+	s := &Server{Name: c.Name, exited: make(chan struct{}), listeners: map[string]string{}}
+	out, err := s.start(&c)
 	if err != nil {
-		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
-	}
-	s := &Server{Name: c.Name, cmd: exec.Command(c.Path, c.Args...), temp: temp, exited: make(chan struct{}), listeners: map[string]string{}}
-	s.cmd.Env = append(os.Environ(), c.Env...)
-	out, err := s.cmd.StdoutPipe()
-	s.cmd.Stderr = s.cmd.Stdout
-	if err == nil {
-		err = StartPinned(s.cmd, c.CPUs)
-	}
-	if err != nil {
-		s.removeTemp()
+		_ = os.RemoveAll(s.temp)
 		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
 	}
 	found := make(chan string, 1)
@@ -92,6 +96,25 @@ func StartServer(c Command) (*Server, error) {
 		s.Stop()
 		return nil, fmt.Errorf("cannot start %s: no listening line within %v; its output:\n%s", c.Name, startTimeout, s.Output())
 	}
+}
+
+// start starts the process, with a directory for its store if it is to have one, and returns its
+// output.
+func (s *Server) start(c *Command) (out io.ReadCloser, err error) {
+	args := c.Args
+	if c.TempStore {
+		if s.temp, err = os.MkdirTemp(c.TempDir, "trunkline-store-"); err != nil {
+			return nil, err
+		}
+		args = append(slices.Clip(args), "--set", "store.dir="+s.temp)
+	}
+	s.cmd = exec.Command(c.Path, args...)
+	s.cmd.Env = append(os.Environ(), c.Env...)
+	if out, err = s.cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	s.cmd.Stderr = s.cmd.Stdout
+	return out, StartPinned(s.cmd, c.CPUs)
 }
 
 // StartPinned starts cmd, on the given CPUs if there are any, and binds its life to this process: a
@@ -117,31 +140,11 @@ func StartPinned(cmd *exec.Cmd, cpus []int) error {
 	return <-result
 }
 
-// splitCPUs divides the CPUs this process may use into a half for the servers and a half for the
-// load, so that neither takes the other's time. With one cpu there is nothing to divide and both
-// are empty.
-func splitCPUs() (servers, loads []int, err error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return nil, nil, fmt.Errorf("cannot read the CPU affinity: %w", err)
-	}
-	var all []int
-	for c := 0; len(all) < set.Count(); c++ {
-		if set.IsSet(c) {
-			all = append(all, c)
-		}
-	}
-	if len(all) < 2 {
-		return nil, nil, nil
-	}
-	return all[:len(all)/2], all[len(all)/2:], nil
-}
-
 // follow reads the server's output to its end, so that a full pipe never blocks it, and then reaps
 // it.
 func (s *Server) follow(out io.ReadCloser, c Command, found chan<- string) {
 	defer close(s.exited)
-	defer s.removeTemp()
+	defer os.RemoveAll(s.temp) // in a directory for what may stay behind
 	defer s.cmd.Wait()
 	defer out.Close()
 	reported := false
@@ -238,8 +241,7 @@ func FindBinary(path, source, dir string) (string, error) {
 		return filepath.Abs(path)
 	}
 	out := filepath.Join(dir, filepath.Base(source))
-	cmd := exec.Command("go", "build", "-o", out, source)
-	if b, err := cmd.CombinedOutput(); err != nil {
+	if b, err := exec.Command("go", "build", "-o", out, source).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot build %s: %w\n%s", source, err, b)
 	}
 	return out, nil
@@ -287,24 +289,4 @@ func named(key string, settings []string) string {
 		}
 	}
 	return os.Getenv("TRUNKLINE_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")))
-}
-
-// tempStore makes the directory that TempStore asks for and names it in c's arguments. It returns
-// "" if none is asked for.
-func (c *Command) tempStore() (string, error) {
-	if !c.TempStore {
-		return "", nil
-	}
-	dir, err := os.MkdirTemp(c.TempDir, "trunkline-store-")
-	if err != nil {
-		return "", fmt.Errorf("cannot make a directory for its store: %w", err)
-	}
-	c.Args = append(slices.Clip(c.Args), "--set", "store.dir="+dir)
-	return dir, nil
-}
-
-func (s *Server) removeTemp() {
-	if s.temp != "" {
-		_ = os.RemoveAll(s.temp) // in a directory for what may stay behind
-	}
 }
