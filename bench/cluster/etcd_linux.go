@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -29,27 +29,19 @@ const (
 	putTimeout    = 20 * time.Second
 )
 
-// runMember is a member of etcd until SIGTERM: its name, the address for clients, the members, and
-// its directory.
+// runMember is a member of etcd until SIGTERM: its name, its addresses for clients and for the
+// others, all members, and its directory.
 func runMember(args []string) error {
-	if len(args) != 4 {
-		return fmt.Errorf("cannot be a member with %d arguments, want 4", len(args))
+	if len(args) != 5 {
+		return fmt.Errorf("cannot be a member with %d arguments, want 5", len(args))
 	}
-	name, client, members, dir := args[0], args[1], args[2], args[3]
+	client, peer := args[1], []url.URL{{Scheme: "http", Host: args[2]}}
 	cfg := embed.NewConfig()
-	cfg.Name, cfg.Dir, cfg.InitialCluster, cfg.LogLevel = name, dir, members, "error"
+	cfg.Name, cfg.InitialCluster, cfg.Dir, cfg.LogLevel = args[0], args[3], args[4], "error"
 	cfg.ElectionMs = uint(steadyElection.Milliseconds())
-	for _, member := range strings.Split(members, ",") {
-		if id, peer, _ := strings.Cut(member, "="); id == name {
-			at, err := url.Parse(peer)
-			if err != nil {
-				return err
-			}
-			cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{*at}, []url.URL{*at}
-		}
-	}
-	at := url.URL{Scheme: "http", Host: client}
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{at}, []url.URL{at}
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = peer, peer
+	cfg.ListenClientUrls = []url.URL{{Scheme: "http", Host: client}}
+	cfg.AdvertiseClientUrls = cfg.ListenClientUrls
 	e, err := embed.StartEtcd(cfg)
 	if err != nil {
 		return err
@@ -74,42 +66,30 @@ type etcd struct {
 
 // startEtcd starts the members and connects to their leader.
 func startEtcd(r *part.Run) (*etcd, error) {
-	var members, addrs []string
-	for i := range 3 {
-		peer, err := freeAddr()
-		if err != nil {
-			return nil, err
-		}
-		client, err := freeAddr()
-		if err != nil {
-			return nil, err
-		}
-		members, addrs = append(members, fmt.Sprintf("m%d=http://%s", i, peer)), append(addrs, client)
+	addrs, err := freeAddrs(6)
+	if err != nil {
+		return nil, err
 	}
+	clients, peers := addrs[:3], addrs[3:]
+	members := fmt.Sprintf("m0=http://%s,m1=http://%s,m2=http://%s", peers[0], peers[1], peers[2])
 	e := &etcd{}
-	for i, addr := range addrs {
+	for i := range 3 {
 		name := fmt.Sprintf("m%d", i)
-		s, err := r.Child(name, childMember, name, addr, strings.Join(members, ","), filepath.Join(r.Rig.Dir, "etcd-"+name))
+		s, err := r.Child(name, childMember, name, clients[i], peers[i], members, filepath.Join(r.Rig.Dir, "etcd-"+name))
 		if err != nil {
 			return nil, err
 		}
 		e.servers = append(e.servers, s)
 	}
-	for i, s := range e.servers {
-		leads, err := e.lead(s)
-		if err != nil {
-			return nil, errors.Join(err, e.close())
-		}
-		if leads {
-			e.servers[0], e.servers[i] = e.servers[i], e.servers[0]
-			break
-		}
+	if err := e.leaderFirst(); err != nil {
+		return nil, err
 	}
 	most := sizes[len(sizes)-1]
 	for range most.conns * most.depth / perConnection {
 		c, err := connect(e.servers[0].Addr)
 		if err != nil {
-			return nil, errors.Join(err, e.close())
+			e.close()
+			return nil, err
 		}
 		e.clients = append(e.clients, c)
 	}
@@ -120,29 +100,31 @@ func connect(addr string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{Endpoints: []string{addr}, DialTimeout: putTimeout, Logger: zap.NewNop()})
 }
 
-// lead reports whether a member leads the others. It waits until there is a leader.
-func (e *etcd) lead(s *load.Server) (leads bool, err error) {
-	c, err := connect(s.Addr)
+// leaderFirst waits until a member leads the others.
+func (e *etcd) leaderFirst() error {
+	c, err := connect(e.servers[0].Addr)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer c.Close()
-	err = await("etcd has a leader", func() bool {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		st, err := c.Status(ctx, s.Addr)
-		leads = err == nil && st.Leader == st.Header.MemberId
-		return err == nil && st.Leader != 0
+	return await("etcd has a leader", func() bool {
+		i := slices.IndexFunc(e.servers, func(s *load.Server) bool {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			st, err := c.Status(ctx, s.Addr)
+			return err == nil && st.Leader == st.Header.MemberId
+		})
+		if i >= 0 {
+			e.servers[0], e.servers[i] = e.servers[i], e.servers[0]
+		}
+		return i >= 0
 	})
-	return leads, err
 }
 
-func (e *etcd) close() error {
-	var all error
+func (e *etcd) close() {
 	for _, c := range e.clients {
-		all = errors.Join(all, c.Close())
+		_ = c.Close() // nothing is in flight
 	}
-	return all
 }
 
 func (e *etcd) cell(inFlight int) goal.Cell {

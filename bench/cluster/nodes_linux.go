@@ -51,13 +51,9 @@ func startNodes(r *part.Run, lease, election time.Duration) (*nodes, error) {
 	c := &nodes{run: r}
 	var routes []string
 	for i := range 3 {
-		var at [3]string // a process that starts itself again listens there, too
-		for j := range at {
-			addr, err := freeAddr()
-			if err != nil {
-				return nil, err
-			}
-			at[j] = addr
+		at, err := freeAddrs(3) // a process that starts itself again listens there, too
+		if err != nil {
+			return nil, err
 		}
 		n := &node{id: fmt.Sprintf("n%d", i+1)}
 		n.more = []string{"cluster.node=" + n.id, "cluster.listen_addr=" + at[0], "cluster.peer_addr=" + at[1], "kernel.listen_addr=" + at[2],
@@ -83,18 +79,20 @@ func server(r *part.Run, mode string) []string {
 	return []string{"store.mode=" + mode, "kernel.loops=" + strconv.Itoa(r.Loops), "kernel.max_connections=4096", "kernel.max_processes=" + strconv.Itoa(maxProcesses)}
 }
 
-// freeAddr returns an address that is free, with a port that no system gives to connections: a node
-// that starts again finds it free still.
-func freeAddr() (string, error) {
-	var err error
-	for range 100 {
+// freeAddrs returns addresses that are free, with ports that no system gives to connections: a node
+// that starts again finds its own free still.
+func freeAddrs(n int) (addrs []string, err error) {
+	for try := 0; len(addrs) < n; try++ {
 		addr := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
-		var ln net.Listener
-		if ln, err = net.Listen("tcp", addr); err == nil {
-			return addr, ln.Close()
+		ln, err := net.Listen("tcp", addr)
+		if err == nil {
+			defer ln.Close() // so that none is found twice
+			addrs = append(addrs, addr)
+		} else if try >= 100 {
+			return nil, fmt.Errorf("cannot find a free port: %w", err)
 		}
 	}
-	return "", fmt.Errorf("cannot find a free port: %w", err)
+	return addrs, nil
 }
 
 // start starts the process of a node.
