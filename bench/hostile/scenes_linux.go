@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"slices"
 	"sync"
@@ -33,33 +32,27 @@ func getRequest() []byte { return load.RowRequest("GetProcess", 0) }
 // take memory as bytes arrive, never as announced (kernel-ipc §2.2).
 func halfOpen(addr string, lasting time.Duration) (string, error) {
 	const conns = 1000
-	var open []net.Conn
-	defer func() {
-		for _, c := range open {
-			c.Close()
-		}
-	}()
-	for range conns {
-		c, err := net.Dial("tcp", addr)
+	for i := range conns {
+		c, err := load.Dial(addr)
 		if err != nil {
-			return "", fmt.Errorf("cannot open connection %d: %w", len(open), err)
+			return "", fmt.Errorf("cannot open connection %d: %w", i, err)
 		}
-		open = append(open, c)
+		defer c.Close()
 		if _, err := c.Write([]byte{0x00, 0x50, 0x00, 0x00, load.Request, 0x84, 0xa2, 'i', 'd'}); err != nil {
 			return "", fmt.Errorf("cannot send a part of a frame: %w", err)
 		}
 	}
 	time.Sleep(lasting)
-	return fmt.Sprintf("%d connections", len(open)), nil
+	return fmt.Sprintf("%d connections", conns), nil
 }
 
 // neverReads sends requests without end and takes no reply: the server must stop reading
 // (kernel-ipc §2.5) or close, so the client's writes must block or fail long before the limit.
 func neverReads(addr string, lasting time.Duration) (string, error) {
 	const limit = 1_000_000
-	c, err := net.Dial("tcp", addr)
+	c, err := load.Dial(addr)
 	if err != nil {
-		return "", fmt.Errorf("cannot connect: %w", err)
+		return "", err
 	}
 	defer c.Close()
 	const perWrite = 1000

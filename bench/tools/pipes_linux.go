@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	"trunkline/bench/internal/goal"
@@ -51,11 +52,12 @@ func (s *pipeServer) end() error {
 func (b *bench) pipes() error {
 	var pairs []pair
 	for _, k := range hot() {
-		ours := goal.Cell{Server: trunkline, Method: k.name, Via: "pipes", Conns: 1, Depth: b.Depth}
-		peer := ours
-		peer.Server = constant
-		pairs = append(pairs, pair{goal: goal.Goal{What: "tool lines over pipes, requests/s over constant replies, " + k.name, Must: k.pipes}, member: k.name,
-			ours: ours, peer: peer, measure: func(c goal.Cell) (goal.Sample, error) { return b.overPipes(c.Server, k) }})
+		side := func(server string) measured {
+			c := goal.Cell{Server: server, Method: k.name, Via: "pipes", Conns: 1, Depth: b.Depth}
+			return measured{c, func() (goal.Sample, error) { return b.overPipes(server, k) }}
+		}
+		g := goal.Goal{What: "tool lines over pipes, requests/s over constant replies, " + k.name, Must: k.pipes}
+		pairs = append(pairs, pair{goal: g, member: k.name, ours: side(trunkline), peer: side(constant)})
 	}
 	return b.compare(pairs)
 }
@@ -91,26 +93,21 @@ func (b *bench) overPipes(server string, k kind) (got goal.Sample, err error) {
 
 // start measures the program and the small one, each started for one request.
 func (b *bench) start() error {
-	input := []byte(`{"input_json":"{}","ds_state":{"slots":{}}}` + "\n")
-	ours := goal.Cell{Server: trunkline, Method: "start and answer", Via: "processes", Conns: 1, Depth: 1}
-	least := ours
-	least.Server = small
-	return b.compare([]pair{{goal: goal.Goal{What: "start and answer / small program"}, member: "starts/s", ours: ours, peer: least,
-		measure: func(c goal.Cell) (goal.Sample, error) {
-			if c.Server == small {
-				return b.starting(input, b.worker)
-			}
-			return b.starting(input, b.Binary, "tool_exec", noopAID)
-		}}})
+	return b.compare([]pair{{goal: goal.Goal{What: "start and answer / small program"}, member: "starts/s",
+		ours: b.starting(trunkline, b.Binary, "tool_exec", noopAID), peer: b.starting(small, b.worker)}})
 }
 
-// starting starts a program often, with a request as its input.
-func (b *bench) starting(input []byte, path string, args ...string) (goal.Sample, error) {
-	return load.Starts(func() *exec.Cmd {
-		cmd := exec.Command(path, args...)
-		cmd.Stdin, cmd.Env = bytes.NewReader(input), append(os.Environ(), b.env()...)
-		return cmd
-	}, good, func(n int, _ time.Duration) bool { return n*b.Options.Rounds >= b.starts })
+// starting is a cell of a program that is started often, with a request as its input.
+func (b *bench) starting(server, path string, args ...string) measured {
+	c := goal.Cell{Server: server, Method: "start and answer", Via: "processes", Conns: 1, Depth: 1}
+	return measured{c, func() (goal.Sample, error) {
+		return load.Starts(func() *exec.Cmd {
+			cmd := exec.Command(path, args...)
+			cmd.Stdin = strings.NewReader(`{"input_json":"{}","ds_state":{"slots":{}}}` + "\n")
+			cmd.Env = append(os.Environ(), b.env()...)
+			return cmd
+		}, good, func(n int, _ time.Duration) bool { return n*b.Options.Rounds >= b.starts })
+	}}
 }
 
 // good takes a good reply.

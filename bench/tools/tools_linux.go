@@ -32,7 +32,6 @@ package tools
 import (
 	"flag"
 	"fmt"
-	"net"
 	"regexp"
 	"slices"
 	"time"
@@ -128,12 +127,17 @@ func (b *bench) serveArgs() []string {
 
 func (b *bench) env() []string { return []string{"MACHINA_ROOT=" + b.Rig.Dir, "MACHINA_API_TOKEN="} }
 
+// measured is a cell and how it is measured.
+type measured struct {
+	goal.Cell
+	measure func() (goal.Sample, error)
+}
+
 // pair is a cell, and the peer's that its requests/s are compared with.
 type pair struct {
 	goal       goal.Goal // pairs whose goals have the same name are its members
 	member     string
-	ours, peer goal.Cell
-	measure    func(goal.Cell) (goal.Sample, error)
+	ours, peer measured
 	noCPU      bool // the CPU time of the servers is not what the cells cost
 }
 
@@ -141,9 +145,7 @@ type pair struct {
 func (b *bench) compare(pairs []pair) error {
 	var steps []goal.Step
 	for _, p := range pairs {
-		for _, c := range []goal.Cell{p.ours, p.peer} {
-			steps = append(steps, goal.One(c, func() (goal.Sample, error) { return p.measure(c) }))
-		}
+		steps = append(steps, goal.One(p.ours.Cell, p.ours.measure), goal.One(p.peer.Cell, p.peer.measure))
 	}
 	if err := b.Rounds(steps); err != nil {
 		return err
@@ -160,9 +162,9 @@ func (b *bench) compare(pairs []pair) error {
 			}
 			cpu := 0.0
 			if !p.noCPU {
-				cpu = b.Report.Ratio(p.peer, p.ours, goal.CPU)
+				cpu = b.Report.Ratio(p.peer.Cell, p.ours.Cell, goal.CPU)
 			}
-			g.AddCPU(p.member, b.Report.Ratio(p.ours, p.peer, goal.Rate), cpu)
+			g.AddCPU(p.member, b.Report.Ratio(p.ours.Cell, p.peer.Cell, goal.Rate), cpu)
 		}
 		b.Report.Goal(g)
 	}
@@ -186,40 +188,32 @@ func (b *bench) tcp() error {
 			if conns > 1 {
 				g.ID, g.Must, g.Moonshot = "G15", k.must, k.moonshot
 			}
-			pairs = append(pairs, pair{goal: g, member: k.name, ours: lineCell(trunkline, k, conns, b.Depth), peer: lineCell(echo, k, conns, b.Depth),
-				measure: func(c goal.Cell) (goal.Sample, error) {
-					if c.Server == echo {
-						return b.lines(c, k, peer, b.Spin)
-					}
-					return b.lines(c, k, ours, b.Spin)
-				}})
+			pairs = append(pairs, pair{goal: g, member: k.name, ours: b.lines(ours, k, conns, b.Depth, b.Spin), peer: b.lines(peer, k, conns, b.Depth, b.Spin)})
 		}
 	}
 	return b.compare(pairs)
 }
 
-func lineCell(server string, k kind, conns, depth int) goal.Cell {
-	return goal.Cell{Server: server, Method: k.name, Via: "tcp", Conns: conns, Depth: depth}
-}
-
-// lines measures a cell over TCP. The tool server is primed; an echo is as long as the request.
-func (b *bench) lines(c goal.Cell, k kind, s *load.Server, spin bool) (goal.Sample, error) {
-	cfg := b.Config(s.Addr, load.Lines, k.tapes(c.Conns), c.Depth)
-	cfg.Reply, cfg.Spin = len(k.requests()[0]), spin
-	if c.Server == trunkline {
-		conn, err := net.DialTimeout("tcp", s.Addr, primeTimeout)
-		if err != nil {
-			return goal.Sample{}, fmt.Errorf("cannot prime %s: %w", k.name, err)
+// lines is a cell over TCP. The tool server is primed; an echo is as long as the request.
+func (b *bench) lines(s *load.Server, k kind, conns, depth int, spin bool) measured {
+	c := goal.Cell{Server: s.Name, Method: k.name, Via: "tcp", Conns: conns, Depth: depth}
+	return measured{c, func() (goal.Sample, error) {
+		cfg := b.Config(s.Addr, load.Lines, k.tapes(conns), depth)
+		cfg.Reply, cfg.Spin = len(k.requests()[0]), spin
+		if s.Name == trunkline {
+			conn, err := load.Dial(s.Addr)
+			if err != nil {
+				return goal.Sample{}, err
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(primeTimeout)) // an error shows with the next call
+			if cfg.Reply, err = k.prime(conn); err != nil {
+				return goal.Sample{}, err
+			}
+			cfg.Good = began
 		}
-		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(primeTimeout)); err != nil {
-			return goal.Sample{}, err
-		}
-		if cfg.Reply, err = k.prime(conn); err != nil {
-			return goal.Sample{}, err
-		}
-	}
-	return load.Measure(cfg, s, b.Warmup, b.Window)
+		return load.Measure(cfg, s, b.Warmup, b.Window)
+	}}
 }
 
 // workers measures external tools on kept processes and with a process for each call.
@@ -246,13 +240,8 @@ func (b *bench) workers() error {
 			for _, depth := range t.depths {
 				pairs = append(pairs, pair{
 					goal:   goal.Goal{What: fmt.Sprintf("external tool, requests/s: %s / %s", t.kept.name, t.once.name), Must: t.must},
-					member: fmt.Sprintf("%d×%d", conns, depth), noCPU: true, ours: lineCell(trunkline, t.kept, conns, depth), peer: lineCell(trunkline, t.once, conns, depth),
-					measure: func(c goal.Cell) (goal.Sample, error) {
-						if c.Method == t.kept.name {
-							return b.lines(c, t.kept, ours, false)
-						}
-						return b.lines(c, t.once, ours, false)
-					},
+					member: fmt.Sprintf("%d×%d", conns, depth), noCPU: true,
+					ours: b.lines(ours, t.kept, conns, depth, false), peer: b.lines(ours, t.once, conns, depth, false),
 				})
 			}
 		}

@@ -134,11 +134,15 @@ func TestCompare(t *testing.T) {
 	at := map[string]int{}
 	b := bench{Run: &part.Run{Options: part.Options{Rounds: 3}, Report: new(goal.Report)}}
 	pairing := func(what, member string, must float64, peer string, noCPU bool) pair {
-		return pair{goal.Goal{What: what, Must: must}, member, goal.Cell{Server: trunkline, Method: what + member}, goal.Cell{Server: peer, Method: what + member}, func(c goal.Cell) (goal.Sample, error) {
-			n := at[c.String()]
-			at[c.String()]++
-			return goal.Sample{PerSec: rates[c.Server][n%3], CPU: 1e3 / rates[c.Server][0]}, nil
-		}, noCPU}
+		side := func(server string) measured {
+			c := goal.Cell{Server: server, Method: what + member}
+			return measured{c, func() (goal.Sample, error) {
+				n := at[c.String()]
+				at[c.String()]++
+				return goal.Sample{PerSec: rates[server][n%3], CPU: 1e3 / rates[server][0]}, nil
+			}}
+		}
+		return pair{goal.Goal{What: what, Must: must}, member, side(trunkline), side(peer), noCPU}
 	}
 	if err := b.compare([]pair{pairing("good", "m", 0.6, echo, false), pairing("bad", "m", 0.61, echo, true), pairing("two", "m", 0.6, echo, false), pairing("two", "n", 0.6, small, false), pairing("said", "m", 0, echo, false)}); err != nil {
 		t.Fatal(err)

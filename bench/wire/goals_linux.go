@@ -33,10 +33,13 @@ func (f *field) goals() {
 		f.Report.Goal(others)
 		f.Report.Goal(transition)
 	}
-	f.Report.Goal(f.depthOneGoal())
+	// What a request costs beyond its system calls.
+	f.rateGoal(goal.Goal{ID: "G4", What: "depth 1, requests/s against the constant-reply server", Must: 0.97, Moonshot: 1},
+		baregnet, 1, f.Conns, f.Many)
 	f.Report.Goal(f.latencyGoal())
 	if f.Options.Peer != "" {
-		f.Report.Goal(f.peerGoal())
+		f.rateGoal(goal.Goal{ID: "G11", What: "full depth, requests/s against the given kernel server", Must: 20, Moonshot: 30},
+			given, f.Depth, 1, f.Conns, f.Many)
 	}
 }
 
@@ -48,13 +51,13 @@ func (f *field) getPeer() string {
 	return redcon
 }
 
-// depthOneGoal is G4: what a request costs beyond its system calls.
-func (f *field) depthOneGoal() goal.Goal {
-	g := goal.Goal{ID: "G4", What: "depth 1, requests/s against the constant-reply server", Must: 0.97, Moonshot: 1, AtLeast: true}
-	for _, conns := range []int{f.Conns, f.Many} {
-		g.Add(connections(conns), f.Report.Ratio(cell(trunkline, evaluated, conns, 1), cell(baregnet, evaluated, conns, 1), goal.Rate))
+// rateGoal compares requests/s with those of a peer, over some numbers of connections.
+func (f *field) rateGoal(g goal.Goal, peer string, depth int, conns ...int) {
+	g.AtLeast = true
+	for _, n := range conns {
+		g.Add(fmt.Sprintf("%d connections", n), f.Report.Ratio(cell(trunkline, evaluated, n, depth), cell(peer, evaluated, n, depth), goal.Rate))
 	}
-	return g
+	f.Report.Goal(g)
 }
 
 // latencyGoal is G8: both servers at the same rate, which leaves both of them room.
@@ -66,17 +69,6 @@ func (f *field) latencyGoal() goal.Goal {
 	g.Add(evaluated, f.Report.Ratio(f.deep(trunkline, paced), f.deep(baregnet, paced), func(s goal.Sample) float64 { return s.P99 }))
 	return g
 }
-
-// peerGoal is G11: against the server at -peer, whatever the number of connections.
-func (f *field) peerGoal() goal.Goal {
-	g := goal.Goal{ID: "G11", What: "full depth, requests/s against the given kernel server", Must: 20, Moonshot: 30, AtLeast: true}
-	for _, conns := range []int{1, f.Conns, f.Many} {
-		g.Add(connections(conns), f.Report.Ratio(cell(trunkline, evaluated, conns, f.Depth), cell(given, evaluated, conns, f.Depth), goal.Rate))
-	}
-	return g
-}
-
-func connections(n int) string { return fmt.Sprintf("%d connections", n) }
 
 // charts draws the grid: what a request costs each server as connections and depth grow. A chart
 // that lacks sizes is left out, as without the grid. The samples are in the order of sizes.
