@@ -20,7 +20,7 @@ import (
 // many requests, as a pipelining client does. With PerSec it is paced instead (see Pace).
 type Config struct {
 	Addr     string   // host:port
-	In, Out  *os.File // instead of Addr: two pipes, of replies and of the requests in flight, which fit into it
+	In, Out  *os.File // instead of Addr: pipes of replies and of requests, with room for all in flight
 	Protocol Protocol // of the replies; nil: frames of kernel-ipc §2.1
 	Tapes    []*Tape  // one connection each
 	Reply    int      // Lines: bytes of each reply, the line feed included; 0: any number
@@ -39,8 +39,8 @@ type Config struct {
 	// flight: with so many connections that their set-up takes longer than the warm-up, a window
 	// would show that.
 	Full bool
-	// Refused evaluates an ERROR frame: tag is the request's. An error ends the connection. Nil lets
-	// no ERROR frame pass, and its error is a *Failure. Workers call it concurrently.
+	// Refused evaluates an ERROR frame: tag is the request's. An error ends the connection. Nil
+	// lets no ERROR frame pass, and its error is a *Failure. Workers call it concurrently.
 	Refused func(tag uint8, f *Failure) error
 
 	// PerSec, if it is not 0, is how many requests per second are sent over all connections,

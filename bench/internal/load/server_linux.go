@@ -73,7 +73,7 @@ type Server struct {
 
 	mu        sync.Mutex
 	lines     []string          // the last keptLines of its output
-	listeners map[string]string // addresses by what a trunkline's banner says
+	listeners map[string]string // addresses by the names in a trunkline's banner
 }
 
 // StartServer starts a process of its own and waits until it reports that it listens.
