@@ -29,7 +29,10 @@ func memory(r *part.Run) error {
 		return err
 	}
 	owner := c.owner()
-	standby := c.but(owner)[0]
+	standby := c.all[0]
+	if standby == owner {
+		standby = c.all[1]
+	}
 	single, err := r.Trunkline(server(r, "always")...)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -153,15 +152,9 @@ func (n *node) metric(name string) float64 {
 	return m[name]
 }
 
-// but returns the nodes without one.
-func (c *nodes) but(without *node) []*node {
-	return slices.DeleteFunc(slices.Clone(c.all), func(n *node) bool { return n == without })
-}
-
-// servers are the processes of all nodes, that of the owner first.
-func (c *nodes) servers(owner *node) []*load.Server {
-	list := []*load.Server{owner.server}
-	for _, n := range c.but(owner) {
+// servers are the processes of all nodes.
+func (c *nodes) servers() (list []*load.Server) {
+	for _, n := range c.all {
 		list = append(list, n.server)
 	}
 	return list

@@ -61,7 +61,7 @@ func ratio(r *part.Run) error {
 			if err != nil {
 				return goal.Sample{}, err
 			}
-			return measured(r, c.servers(owner), s)
+			return measured(r, c.servers(), s)
 		}), goal.One(e.cell(at.conns*at.depth), func() (goal.Sample, error) {
 			return measured(r, e.servers, e.put(at.conns*at.depth, r.Rows))
 		}))

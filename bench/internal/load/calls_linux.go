@@ -19,7 +19,8 @@ const (
 type Calls struct {
 	begun     time.Time
 	warm      time.Duration  // how long it took until every caller had a reply
-	waiting   sync.WaitGroup // callers without a reply so far
+	callers   int
+	first     atomic.Int64 // callers whose first call has ended
 	running   sync.WaitGroup
 	stopping  atomic.Bool
 	recording atomic.Bool
@@ -33,8 +34,7 @@ type Calls struct {
 // StartCalls starts n callers. call makes the one that is numbered nth of a caller's, both from 0
 // on; an error ends the caller.
 func StartCalls(n int, call func(caller, nth int) error) *Calls {
-	c := &Calls{begun: time.Now()}
-	c.waiting.Add(n)
+	c := &Calls{begun: time.Now(), callers: n}
 	for i := range n {
 		c.running.Go(func() { c.run(func(nth int) error { return call(i, nth) }) })
 	}
@@ -42,16 +42,17 @@ func StartCalls(n int, call func(caller, nth int) error) *Calls {
 }
 
 func (c *Calls) run(call func(nth int) error) {
-	arrived := sync.OnceFunc(c.waiting.Done)
-	defer arrived()
 	var own Histogram
 	var err error
 	for nth := 0; err == nil && !c.stopping.Load(); nth++ {
 		start := time.Now()
-		if err = call(nth); err != nil {
+		err = call(nth)
+		if nth == 0 {
+			c.first.Add(1)
+		}
+		if err != nil {
 			break
 		}
-		arrived()
 		c.replies.Add(1)
 		if c.recording.Load() {
 			own.Add(int64(time.Since(start)), 1)
@@ -67,14 +68,8 @@ func (c *Calls) run(call func(nth int) error) {
 // made and as many calls are in flight as there are callers.
 func (c *Calls) Warm(lasting time.Duration) {
 	time.Sleep(lasting)
-	everybody := make(chan struct{})
-	go func() {
-		c.waiting.Wait()
-		close(everybody)
-	}()
-	select {
-	case <-everybody:
-	case <-time.After(firstTimeout):
+	for end := time.Now().Add(firstTimeout); c.first.Load() < int64(c.callers) && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
 	}
 	c.warm = time.Since(c.begun)
 }

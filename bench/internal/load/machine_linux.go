@@ -13,16 +13,13 @@ import (
 	"trunkline/bench/internal/goal"
 )
 
-// Machine is goal.Machine.
-type Machine = goal.Machine
-
 // measured are the files that figures depend on, as git wants them named: not what is made of the
 // figures, so that those of one part do not make the next part's dirty.
 var measured = []string{":(top)", ":(top,exclude)bench/data", ":(top,exclude)BENCHMARKS.md", ":(top,exclude)docs/charts"}
 
 // ThisMachine looks at the machine as it is now.
-func ThisMachine() Machine {
-	m := Machine{CPUs: runtime.NumCPU(), Arch: runtime.GOARCH, OS: runtime.GOOS, Go: runtime.Version(), Kernel: "unknown", Load: "unknown"}
+func ThisMachine() goal.Machine {
+	m := goal.Machine{CPUs: runtime.NumCPU(), Arch: runtime.GOARCH, OS: runtime.GOOS, Go: runtime.Version(), Kernel: "unknown", Load: "unknown"}
 	m.Date, m.Revision = time.Now().UTC().Format(time.DateOnly), "unknown"
 	if out, err := exec.Command("git", "describe", "--always", "--exclude=*").Output(); err == nil {
 		m.Revision = strings.TrimSpace(string(out))

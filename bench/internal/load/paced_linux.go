@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -77,10 +78,7 @@ func (s *Session) setPace() error {
 	if s.cfg.PerSec == 0 {
 		return nil
 	}
-	p := &pace{cfg: &s.cfg, tick: int64(s.cfg.Tick), timer: -1, total: math.MaxInt64}
-	if p.tick == 0 {
-		p.tick = int64(pacedTick)
-	}
+	p := &pace{cfg: &s.cfg, tick: int64(cmp.Or(s.cfg.Tick, pacedTick)), timer: -1, total: math.MaxInt64}
 	if s.cfg.For > 0 {
 		p.total = int64(s.cfg.PerSec * s.cfg.For.Seconds())
 	}

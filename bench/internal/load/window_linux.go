@@ -52,17 +52,12 @@ func (w Window) Close(replies uint64) (goal.Sample, error) {
 	return s, err
 }
 
-// Measure runs one load against one server: warm-up, window, and the replies that are still out. A
-// nil server is one that another program else started, whose cpu time and memory cannot be read.
+// Measure runs one load against one server: warm-up, window, and the replies that are still out.
 func Measure(cfg Config, server *Server, warmup, window time.Duration) (goal.Sample, error) {
-	pid := 0
-	if server != nil {
-		if !server.Alive() {
-			return goal.Sample{}, errors.New("the server ended; its output:\n" + server.Output())
-		}
-		pid = server.PID()
+	if !server.Alive() {
+		return goal.Sample{}, errors.New("the server ended; its output:\n" + server.Output())
 	}
-	return MeasureProcess(cfg, pid, warmup, window)
+	return MeasureProcess(cfg, server.PID(), warmup, window)
 }
 
 // MeasureProcess is Measure for a server that another program started, whose process is pid, or 0

@@ -12,7 +12,7 @@ import (
 func TestMeasure(t *testing.T) {
 	srv := fakekernel.Start(t, 0, nil)
 	cfg := Config{Addr: srv.Addr, Tapes: tapes(4, request("A", "p")), Depth: 8}
-	s, err := Measure(cfg, nil, 5*time.Millisecond, 100*time.Millisecond)
+	s, err := MeasureProcess(cfg, 0, 5*time.Millisecond, 100*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,11 +22,11 @@ func TestMeasure(t *testing.T) {
 	deaf := fakekernel.Start(t, 0, func(fakekernel.Request) []byte { return nil })
 	cfg.Addr = deaf.Addr
 	start := time.Now()
-	if _, err := Measure(cfg, nil, 0, time.Millisecond); err == nil || time.Since(start) > 5*time.Second {
+	if _, err := MeasureProcess(cfg, 0, 0, time.Millisecond); err == nil || time.Since(start) > 5*time.Second {
 		t.Errorf("a server that hangs up was waited for: %v after %v", err, time.Since(start))
 	}
 	cfg.Addr = "127.0.0.1:1"
-	if _, err := Measure(cfg, nil, 0, time.Millisecond); err == nil {
+	if _, err := MeasureProcess(cfg, 0, 0, time.Millisecond); err == nil {
 		t.Error("measured a server that is not there")
 	}
 }
@@ -64,7 +64,7 @@ func TestMeasureWaitsForAReply(t *testing.T) {
 		time.Sleep(60 * time.Millisecond)
 		return fakekernel.OK(r.ID)
 	})
-	if s, err := Measure(Config{Addr: srv.Addr, Tapes: tapes(1, request("A", "p")), Depth: 1}, nil, 0, time.Millisecond); err != nil || s.Requests == 0 {
+	if s, err := MeasureProcess(Config{Addr: srv.Addr, Tapes: tapes(1, request("A", "p")), Depth: 1}, 0, 0, time.Millisecond); err != nil || s.Requests == 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -91,7 +91,7 @@ func TestFill(t *testing.T) {
 	if s.Last(0); time.Since(start) >= 3*time.Second {
 		t.Error("a load that ended was waited for")
 	}
-	if got, err := Measure(cfg, nil, 0, time.Millisecond); err != nil || got.Requests == 0 {
+	if got, err := MeasureProcess(cfg, 0, 0, time.Millisecond); err != nil || got.Requests == 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
