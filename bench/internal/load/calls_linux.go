@@ -18,7 +18,7 @@ const (
 // Calls is a load of callers that each make one call after the other, for clients that block.
 type Calls struct {
 	begun     time.Time
-	warm      time.Duration  // how long it took until every caller had a reply
+	warm      time.Duration // how long it took until every caller had a reply
 	callers   int
 	first     atomic.Int64 // callers whose first call has ended
 	running   sync.WaitGroup

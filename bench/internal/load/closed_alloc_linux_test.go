@@ -35,5 +35,7 @@ func TestClosedLoopDoesNotAllocate(t *testing.T) {
 	f(Config{}, "\x00\x00\x00\x0c\x02\x83\xa2id\xa2r1\xa2ok\xc3", 0)
 	f(Config{Protocol: Lines, Reply: 3}, "ok\n", 0)
 	f(Config{Protocol: Lines, Good: "ok", Greeted: "hi", Event: "x"}, "ok\n", 0)
+	f(Config{Protocol: RESP}, "$2\r\nok\r\n", 0)
+	f(Config{Protocol: NATS}, "MSG _INBOX.3 1 2\r\nok\r\n", 0)
 	f(Config{Protocol: HTTP}, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", 1)
 }

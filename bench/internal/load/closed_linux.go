@@ -1,7 +1,6 @@
 package load
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -101,27 +100,30 @@ func Start(cfg Config) (*Session, error) {
 	if cfg.PerSec > 0 {
 		s.cfg.Workers = 1
 	}
-	for range min(max(s.cfg.Workers, 1), len(cfg.Tapes)) {
-		epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-		if err != nil {
-			s.close()
-			return nil, fmt.Errorf("cannot open an epoll instance: %w", err)
-		}
-		s.workers = append(s.workers, &worker{s: s, epoll: epoll, buf: make([]byte, closedBuffer)})
-	}
-	for i, t := range cfg.Tapes {
-		if err := s.workers[i%len(s.workers)].connect(t); err != nil {
-			s.close()
-			return nil, err
-		}
-	}
-	if err := s.setPace(); err != nil {
+	if err := s.open(); err != nil {
 		s.close()
 		return nil, err
 	}
 	s.epoch = time.Now()
 	go s.run()
 	return s, nil
+}
+
+// open makes the workers, and the connections of the tapes.
+func (s *Session) open() error {
+	for range min(max(s.cfg.Workers, 1), len(s.cfg.Tapes)) {
+		epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+		if err != nil {
+			return fmt.Errorf("cannot open an epoll instance: %w", err)
+		}
+		s.workers = append(s.workers, &worker{s: s, epoll: epoll, buf: make([]byte, closedBuffer)})
+	}
+	for i, t := range s.cfg.Tapes {
+		if err := s.workers[i%len(s.workers)].connect(t); err != nil {
+			return err
+		}
+	}
+	return s.setPace()
 }
 
 // connect opens the connection of a tape.
@@ -246,17 +248,11 @@ func (s *Session) Last(lasting time.Duration) {
 
 // until waits for something, at most for a while or until the load has ended.
 func (s *Session) until(is func() bool, within time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), within)
-	defer cancel()
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	for !is() {
+	for end := time.Now().Add(within); !is() && time.Now().Before(end); {
 		select {
 		case <-s.done:
 			return
-		case <-ctx.Done():
-			return
-		case <-look.C:
+		case <-time.After(time.Millisecond):
 		}
 	}
 }

@@ -97,16 +97,10 @@ func RESP(_ *Config, b []byte) (used, replies, _ int, err error) {
 	}
 }
 
-// length reads the digits of a length in a line without a string on the hot path.
+// length is a length in a line.
 func length(digits, line []byte) (n int, err error) {
-	for _, c := range digits {
-		if c < '0' || c > '9' || n > maxFrame {
-			return 0, fmt.Errorf("cannot take the reply %s", strconv.Quote(string(line)))
-		}
-		n = n*10 + int(c-'0')
-	}
-	if len(digits) == 0 {
-		return 0, fmt.Errorf("cannot take the reply %s without length", strconv.Quote(string(line)))
+	if n, err = strconv.Atoi(string(digits)); err != nil || n < 0 || n > maxFrame {
+		return 0, fmt.Errorf("cannot take the length in the reply %q", line)
 	}
 	return n, nil
 }

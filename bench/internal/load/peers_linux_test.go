@@ -33,7 +33,7 @@ func TestFramingOfPeers(t *testing.T) {
 	f(RESP, "$3\r\nabc\r", 0, 0, "")
 	f(RESP, "$", 0, 0, "")
 	f(RESP, "+OK\r\n$-1\r\n", 5, 1, "-1")
-	f(RESP, "$\r\n", 0, 0, "without length")
+	f(RESP, "$\r\n", 0, 0, `the reply "$"`)
 	f(RESP, "$99999999999999999999\r\n", 0, 0, "9999")
 	f(RESP, "-ERR no\r\n", 0, 0, `"-ERR no"`)
 	if got := string(AppendCommand(nil, "GET", "k1")); got != "*2\r\n$3\r\nGET\r\n$2\r\nk1\r\n" {

@@ -28,9 +28,8 @@ func cpu(pid int) (time.Duration, error) {
 		if err != nil {
 			continue // a thread that ended; Go servers keep theirs
 		}
-		first, _, _ := bytes.Cut(b, []byte(" "))
-		ns, err := strconv.ParseInt(string(first), 10, 64)
-		if err != nil {
+		var ns int64
+		if _, err := fmt.Sscan(string(b), &ns); err != nil {
 			return 0, fmt.Errorf("cannot read %s: %w", name, err)
 		}
 		total += ns
