@@ -76,9 +76,13 @@ func (f *field) addKernel(s *load.Server) {
 	f.entrants = append(f.entrants, entrant{s.Name, evaluated, func(conns, depth int) goal.Step { return f.kernelStep(s, s.Name, evaluated, conns, depth) }})
 }
 
-// peer starts a program of bench/peers.
-func (f *field) peer(name, program string, args ...string) (*load.Server, error) {
-	return f.Rig.Peer(name, filepath.Join(f.bin, program), args...)
+// peer starts a program of bench/peers and adds it.
+func (f *field) peer(name, program string, add func(*load.Server), args ...string) error {
+	s, err := f.Rig.Peer(name, filepath.Join(f.bin, program), args...)
+	if err == nil {
+		add(s)
+	}
+	return err
 }
 
 func (f *field) replySize() string { return strconv.Itoa(f.replies[evaluated]) }
@@ -98,21 +102,17 @@ func (f *field) enterTrunkline() (err error) {
 }
 
 func (f *field) enterNATS() error {
-	s, err := f.peer(nats, "natsreply", "-reply", f.replySize())
-	if err == nil {
-		f.add(s, requestReply, load.NATS, natsTapes)
-	}
-	return err
+	return f.peer(nats, "natsreply", func(s *load.Server) { f.add(s, requestReply, load.NATS, natsTapes) }, "-reply", f.replySize())
 }
 
 // enterGet starts the servers that speak RESP, and stores their rows.
 func (f *field) enterGet() error {
-	s, err := f.peer(redcon, "redconget")
-	if err != nil {
+	var list []*load.Server
+	if err := f.peer(redcon, "redconget", func(s *load.Server) { list = append(list, s) }); err != nil {
 		return err
 	}
-	list := []*load.Server{s}
-	if s, err = f.StartRedis(redis, "--save", "", "--appendonly", "no"); err != nil {
+	s, err := f.StartRedis(redis, "--save", "", "--appendonly", "no")
+	if err != nil {
 		return err
 	}
 	if s != nil {
@@ -128,21 +128,18 @@ func (f *field) enterGet() error {
 }
 
 func (f *field) enterNet() error {
-	s, err := f.peer(netconn, netconn, "-reply", f.replySize())
-	if err == nil {
-		f.addKernel(s)
-	}
-	return err
+	return f.peer(netconn, netconn, f.addKernel, "-reply", f.replySize())
 }
 
 // enterBare starts one baregnet per reply size, so that each method is compared with a constant
 // reply as long as its own.
-func (f *field) enterBare() (err error) {
+func (f *field) enterBare() error {
 	for _, size := range f.replies {
 		if f.bare[size] != nil {
 			continue
 		}
-		if f.bare[size], err = f.peer(baregnet, baregnet, "-reply", strconv.Itoa(size), "-loops", strconv.Itoa(f.Loops)); err != nil {
+		add := func(s *load.Server) { f.bare[size] = s }
+		if err := f.peer(baregnet, baregnet, add, "-reply", strconv.Itoa(size), "-loops", strconv.Itoa(f.Loops)); err != nil {
 			return err
 		}
 	}
@@ -263,14 +260,11 @@ func probeReplies(addr string) (map[string]int, error) {
 const grpcProgram = "grpcunary"
 
 func (f *field) enterGRPC() error {
-	s, err := f.peer(grpcgo, grpcProgram, "-reply", f.replySize())
-	if err != nil {
-		return err
-	}
-	f.entrants = append(f.entrants, entrant{grpcgo, unary, func(conns, depth int) goal.Step {
-		return goal.One(cell(grpcgo, unary, conns, depth), func() (goal.Sample, error) { return f.grpcCell(s, conns, depth) })
-	}})
-	return nil
+	return f.peer(grpcgo, grpcProgram, func(s *load.Server) {
+		f.entrants = append(f.entrants, entrant{grpcgo, unary, func(conns, depth int) goal.Step {
+			return goal.One(cell(grpcgo, unary, conns, depth), func() (goal.Sample, error) { return f.grpcCell(s, conns, depth) })
+		}})
+	}, "-reply", f.replySize())
 }
 
 // grpcCell has another process make the calls, which prints a sample.

@@ -13,15 +13,14 @@ import (
 // returns how many bytes they take.
 type Protocol func(cfg *Config, in []byte) (used, replies, events int, err error)
 
-// The Protocols beside Lines and those of peers.
-var (
-	Kernel Protocol // frames of kernel-ipc §2.1, the zero Protocol
-	// HTTP is HTTP/1.1 on connections that are kept. Any status but 2xx is an error.
-	HTTP Protocol = func(_ *Config, in []byte) (used, replies, _ int, err error) {
-		used, replies, err = loadgen.HTTPReplies(in)
-		return used, replies, 0, err
-	}
-)
+// Kernel is frames of kernel-ipc §2.1, the zero Protocol.
+var Kernel Protocol
+
+// HTTP is the Protocol of HTTP/1.1 on connections that are kept. Any status but 2xx is an error.
+func HTTP(_ *Config, in []byte) (used, replies, _ int, err error) {
+	used, replies, err = loadgen.HTTPReplies(in)
+	return used, replies, 0, err
+}
 
 // AppendPost appends a POST of a JSON body on a connection that is kept, with more fields of its
 // header.

@@ -125,9 +125,7 @@ func (r *Rig) Redis(name, path string, args ...string) (*Server, error) {
 // StopAll ends every process that runs.
 func (r *Rig) StopAll() {
 	for _, s := range r.servers {
-		if s.Alive() {
-			s.Stop()
-		}
+		s.Stop()
 	}
 	r.servers = nil
 }
