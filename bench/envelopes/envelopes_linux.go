@@ -126,14 +126,14 @@ func report(r *part.Run) error {
 	}
 	calls, posts, pipelined, kept := new(load.Tape), new(load.Tape), new(load.Tape), make([]*load.Tape, r.Depth)
 	for i := range kept {
-		calls.Add(0, call("InitializeSession", beginBody(i)))
-		posts.Add(0, load.AppendPost(nil, beginPath, []byte(beginBody(i))))
+		calls.Add(call("InitializeSession", beginBody(i)))
+		posts.Add(load.AppendPost(nil, beginPath, []byte(beginBody(i))))
 		kept[i] = new(load.Tape)
 	}
 	for _, agent := range []string{"a1", "a2"} {
 		for i := range kept {
-			pipelined.Add(0, call("ReportAgentResult", reportBody(i, agent)))
-			kept[i].Add(0, load.AppendPost(nil, reportPath, []byte(reportBody(i, agent))))
+			pipelined.Add(call("ReportAgentResult", reportBody(i, agent)))
+			kept[i].Add(load.AppendPost(nil, reportPath, []byte(reportBody(i, agent))))
 		}
 	}
 	err = errors.Join(load.SendOnce(ours.Addr, load.Kernel, []*load.Tape{calls}, 8), load.SendOnce(theirs.Addr, load.HTTP, []*load.Tape{posts}, 1))

@@ -45,8 +45,8 @@ func replaceTapes(conns int) (tapes []*load.Tape) {
 	for conn := range conns {
 		tape := new(load.Tape)
 		pid := fmt.Sprintf("5ca%05x-0000-4000-8000-%s", conn, load.Placeholder)
-		tape.AddFresh(0, load.CreateRequest(pid))
-		tape.Add(0, load.NewRequest("kernel", "TerminateProcess", "pid", pid))
+		tape.AddFresh(load.CreateRequest(pid))
+		tape.Add(load.NewRequest("kernel", "TerminateProcess", "pid", pid))
 		tapes = append(tapes, tape)
 	}
 	return tapes

@@ -89,7 +89,7 @@ type bench struct {
 func (b *bench) run(table *goal.Grid) error {
 	tape := new(load.Tape)
 	for range piece {
-		tape.AddFresh(0, beginRequest(b.kind == ended))
+		tape.AddFresh(beginRequest(b.kind == ended))
 	}
 	var memory load.Memory
 	start := time.Now()
@@ -119,7 +119,7 @@ func (b *bench) run(table *goal.Grid) error {
 }
 
 // evaluate counts the refusals of the contract and lets no other one pass. Workers call it.
-func (b *bench) evaluate(_ uint8, f *load.Failure) error {
+func (b *bench) evaluate(f *load.Failure) error {
 	if f.Code != "RESOURCE_EXHAUSTED" || f.Message != "Session table is full" {
 		return f
 	}

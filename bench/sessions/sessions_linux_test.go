@@ -13,7 +13,7 @@ func TestRefusalsAreEvaluated(t *testing.T) {
 	f := func(code, message string, passes bool) {
 		t.Helper()
 		b := &bench{}
-		if err := b.evaluate(0, &load.Failure{Code: code, Message: message}); (err == nil) != passes || b.refused.Load() == 1 != passes {
+		if err := b.evaluate(&load.Failure{Code: code, Message: message}); (err == nil) != passes || b.refused.Load() == 1 != passes {
 			t.Errorf("%s %s: %v, %d counted", code, message, err, b.refused.Load())
 		}
 	}

@@ -153,11 +153,8 @@ func watch(server *load.Server, session *load.Session, lasting time.Duration, ta
 	}
 }
 
-// Tags of the requests, to know whose reply an ERROR frame is.
-const (
-	tagOther uint8 = iota
-	tagNextRunnable
-)
+// nothingRunnable is what GetNextRunnable is refused with on an empty queue (kernel-ipc §4.4).
+const nothingRunnable = "No runnable processes"
 
 // rowsPerConn is how many processes of its own a connection cycles through.
 const rowsPerConn = 4
@@ -178,15 +175,15 @@ func mix(conn int) *load.Tape {
 	fresh := fmt.Sprintf("50b%05x-0000-4000-8000-%s", conn, load.Placeholder)
 	for _, state := range []string{"RUNNING", "READY"} {
 		for row := conn * rowsPerConn; row < (conn+1)*rowsPerConn; row++ {
-			tape.Add(tagOther, load.RowRequest("GetProcess", row))
-			tape.Add(tagOther, load.RowRequest("TransitionState", row, "new_state", state))
-			tape.Add(tagOther, load.RowRequest("RecordUsage", row))
-			tape.AddFresh(tagOther, load.CreateRequest(fresh))
-			tape.Add(tagOther, load.RowRequest("CheckQuota", row))
-			tape.Add(tagOther, load.NewRequest("kernel", "CheckRateLimit", "user_id", fmt.Sprintf("user-%d", conn)))
-			tape.Add(tagNextRunnable, load.NewRequest("kernel", "GetNextRunnable"))
-			tape.Add(tagOther, load.Publish(eventType, eventText, "soak"))
-			tape.Add(tagOther, load.NewRequest("kernel", "TerminateProcess", "pid", fresh, "reason", "done"))
+			tape.Add(load.RowRequest("GetProcess", row))
+			tape.Add(load.RowRequest("TransitionState", row, "new_state", state))
+			tape.Add(load.RowRequest("RecordUsage", row))
+			tape.AddFresh(load.CreateRequest(fresh))
+			tape.Add(load.RowRequest("CheckQuota", row))
+			tape.Add(load.NewRequest("kernel", "CheckRateLimit", "user_id", fmt.Sprintf("user-%d", conn)))
+			tape.Add(load.NewRequest("kernel", "GetNextRunnable"))
+			tape.Add(load.Publish(eventType, eventText, "soak"))
+			tape.Add(load.NewRequest("kernel", "TerminateProcess", "pid", fresh, "reason", "done"))
 		}
 	}
 	return tape
@@ -194,7 +191,7 @@ func mix(conn int) *load.Tape {
 
 // refusals counts ERROR frames. The workers of a load call it concurrently.
 type refusals struct {
-	nothingRunnable atomic.Uint64 // GetNextRunnable on an empty queue: a normal answer (kernel-ipc §4.4)
+	nothingRunnable atomic.Uint64 // a normal answer of GetNextRunnable
 	errors          atomic.Uint64
 
 	once  sync.Once
@@ -202,8 +199,8 @@ type refusals struct {
 }
 
 // count never ends a connection: a soak counts everything that goes wrong.
-func (r *refusals) count(tag uint8, f *load.Failure) error {
-	if tag == tagNextRunnable && f.Code == "NOT_FOUND" {
+func (r *refusals) count(f *load.Failure) error {
+	if f.Code == "NOT_FOUND" && f.Message == nothingRunnable {
 		r.nothingRunnable.Add(1)
 		return nil
 	}

@@ -49,7 +49,9 @@ func (m model) refuse(r fakekernel.Request) string {
 func TestMixIsLegal(t *testing.T) {
 	m := model{}
 	srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte {
-		if code := m.refuse(r); code != "" {
+		if code := m.refuse(r); r.Method == "GetNextRunnable" {
+			return fakekernel.Failure(r.ID, code, nothingRunnable)
+		} else if code != "" {
 			return fakekernel.Failure(r.ID, code, r.Method+" "+r.Str("pid"))
 		}
 		return fakekernel.OK(r.ID)
@@ -79,18 +81,18 @@ func TestMixIsLegal(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	var r refusals
-	f := func(tag uint8, code string, errs, nothing uint64) {
+	f := func(code, message string, errs, nothing uint64) {
 		t.Helper()
-		if err := r.count(tag, &load.Failure{Code: code, Message: "m"}); err != nil {
+		if err := r.count(&load.Failure{Code: code, Message: message}); err != nil {
 			t.Fatal(err)
 		}
 		if e, n := r.errors.Load(), r.nothingRunnable.Load(); e != errs || n != nothing {
 			t.Errorf("%d errors and %d nothing runnable, want %d and %d", e, n, errs, nothing)
 		}
 	}
-	f(tagNextRunnable, "NOT_FOUND", 0, 1)
-	f(tagOther, "NOT_FOUND", 1, 1)
-	f(tagNextRunnable, "RESOURCE_EXHAUSTED", 2, 1)
+	f("NOT_FOUND", nothingRunnable, 0, 1)
+	f("NOT_FOUND", "m", 1, 1)
+	f("RESOURCE_EXHAUSTED", nothingRunnable, 2, 1)
 	if r.first != "NOT_FOUND: m" {
 		t.Errorf("the first refusal is %s", r.first)
 	}
@@ -120,7 +122,7 @@ func TestFaults(t *testing.T) {
 		t.Helper()
 		var refused refusals
 		for _, code := range codes {
-			if err := refused.count(tagOther, &load.Failure{Code: code, Message: "m"}); err != nil {
+			if err := refused.count(&load.Failure{Code: code, Message: "m"}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -37,7 +37,7 @@ func each(conns int, hello, request func(conn int) string) (tapes []*load.Tape) 
 		if hello != nil {
 			tape.Hello = []byte(hello(conn))
 		}
-		tape.AddFresh(0, []byte(request(conn)))
+		tape.AddFresh([]byte(request(conn)))
 		tapes = append(tapes, tape)
 	}
 	return tapes

@@ -221,7 +221,7 @@ const getValue = 150
 func storeRows(addr string, n int) error {
 	tape := new(load.Tape)
 	for i := range n {
-		tape.Add(0, load.AppendCommand(nil, "SET", load.PID(i), strings.Repeat("v", getValue)))
+		tape.Add(load.AppendCommand(nil, "SET", load.PID(i), strings.Repeat("v", getValue)))
 	}
 	if err := load.SendOnce(addr, load.RESP, []*load.Tape{tape}, 64); err != nil {
 		return fmt.Errorf("cannot store %d keys: %w", n, err)

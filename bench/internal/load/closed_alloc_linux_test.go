@@ -12,8 +12,8 @@ func TestClosedLoopDoesNotAllocate(t *testing.T) {
 	f := func(cfg Config, reply string, most float64) {
 		t.Helper()
 		tape := new(Tape)
-		tape.AddFresh(0, []byte("create "+Placeholder))
-		tape.Add(1, []byte("end "+Placeholder))
+		tape.AddFresh([]byte("create " + Placeholder))
+		tape.Add([]byte("end " + Placeholder))
 		tape.seal(64)
 		w := &worker{s: &Session{cfg: cfg}}
 		w.s.recording.Store(true)
@@ -23,7 +23,7 @@ func TestClosedLoopDoesNotAllocate(t *testing.T) {
 			c.push(batch{at: 1, n: 64})
 			tape.take(64)
 			c.inflight += 64
-			if used, n, err := w.split(c, replies); used != len(replies) || n != 64 || err != nil {
+			if used, n, err := w.split(replies); used != len(replies) || n != 64 || err != nil {
 				t.Fatal(used, n, err)
 			}
 			w.settle(c, 64, 100)

@@ -38,9 +38,9 @@ type Config struct {
 	// flight: with so many connections that their set-up takes longer than the warm-up, a window
 	// would show that.
 	Full bool
-	// Refused evaluates an ERROR frame: tag is the request's. An error ends the connection. Nil
-	// lets no ERROR frame pass, and its error is a *Failure. Workers call it concurrently.
-	Refused func(tag uint8, f *Failure) error
+	// Refused evaluates an ERROR frame. An error ends the connection. Nil lets no ERROR frame pass,
+	// and its error is a *Failure. Workers call it concurrently.
+	Refused func(f *Failure) error
 
 	// PerSec, if it is not 0, is how many requests per second are sent over all connections,
 	// whatever the replies do, by one worker. Depth bounds what is in flight; what is due beyond it
@@ -137,7 +137,6 @@ func (w *worker) connect(t *Tape) error {
 		return err
 	}
 	t.seal(cfg.Depth)
-	t.reply = t.next
 	c := &pipeline{in: in, out: out, index: len(w.conns), tape: t, remaining: -1, batches: make([]batch, cfg.Depth+1)}
 	if cfg.Once {
 		c.remaining = t.Len()
@@ -197,10 +196,10 @@ func (s *Session) report(err error) {
 }
 
 // refused decides about an ERROR frame.
-func (s *Session) refused(tag uint8, payload []byte) error {
+func (s *Session) refused(payload []byte) error {
 	err := refused(payload)
 	if f, ok := err.(*Failure); ok && s.cfg.Refused != nil {
-		return s.cfg.Refused(tag, f)
+		return s.cfg.Refused(f)
 	}
 	return err
 }

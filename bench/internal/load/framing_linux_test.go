@@ -93,7 +93,7 @@ func TestLinesAreExchanged(t *testing.T) {
 		}
 		tape := new(Tape)
 		for i := range 50 {
-			tape.Add(0, fmt.Appendf(nil, "request %d\n", i))
+			tape.Add(fmt.Appendf(nil, "request %d\n", i))
 		}
 		cfg.Tapes, cfg.Depth, cfg.Once = []*Tape{tape}, 4, true
 		s, err := Start(cfg)

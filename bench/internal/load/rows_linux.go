@@ -51,7 +51,7 @@ func CreateRows(addr string, from, to int) error {
 			for at := from + i*piece; at < to && errs[i] == nil; at += len(errs) * piece {
 				tape := new(Tape)
 				for row := at; row < min(at+piece, to); row++ {
-					tape.Add(0, bytes.ReplaceAll(request, []byte(Placeholder), fmt.Appendf(nil, "%012x", row)))
+					tape.Add(bytes.ReplaceAll(request, []byte(Placeholder), fmt.Appendf(nil, "%012x", row)))
 				}
 				errs[i] = SendOnce(addr, Kernel, []*Tape{tape}, 64)
 			}
@@ -125,7 +125,7 @@ func Tapes(hands [][]int, encoders ...Encoder) (tapes []*Tape) {
 		tape := new(Tape)
 		for _, encode := range encoders {
 			for _, row := range hand {
-				tape.Add(0, encode(row))
+				tape.Add(encode(row))
 			}
 		}
 		tapes = append(tapes, tape)

@@ -21,8 +21,8 @@ func tapes(n int, frames ...[]byte) []*Tape {
 	out := make([]*Tape, n)
 	for i := range out {
 		out[i] = new(Tape)
-		for tag, f := range frames {
-			out[i].Add(uint8(tag), f)
+		for _, f := range frames {
+			out[i].Add(f)
 		}
 	}
 	return out
@@ -76,7 +76,7 @@ func TestSendOnceSendsEachFrameOnce(t *testing.T) {
 	srv := fakekernel.Start(t, 0, nil)
 	list := []*Tape{new(Tape), new(Tape)}
 	for i := range 150 {
-		list[i%2].Add(0, request("Create", fmt.Sprint(i)))
+		list[i%2].Add(request("Create", fmt.Sprint(i)))
 	}
 	if err := SendOnce(srv.Addr, Kernel, list, 64); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestTapeGoesOnWhereItStopped(t *testing.T) {
 		list[i] = new(Tape)
 		for _, to := range []string{"RUNNING", "READY"} {
 			for j := range 5 {
-				list[i].Add(0, NewRequest("kernel", "TransitionState", "pid", fmt.Sprint(i, j), "new_state", to))
+				list[i].Add(NewRequest("kernel", "TransitionState", "pid", fmt.Sprint(i, j), "new_state", to))
 			}
 		}
 	}
@@ -124,9 +124,9 @@ func TestFreshIdentifiersNeverRepeat(t *testing.T) {
 		return fakekernel.OK(r.ID)
 	})
 	tape := new(Tape)
-	tape.AddFresh(0, request("Create", "p-"+Placeholder))
-	tape.Add(1, request("Other", "x"))
-	tape.Add(2, request("Terminate", "p-"+Placeholder))
+	tape.AddFresh(request("Create", "p-"+Placeholder))
+	tape.Add(request("Other", "x"))
+	tape.Add(request("Terminate", "p-"+Placeholder))
 	for _, depth := range []int{2, 16, 1} {
 		if _, _, err := runFor(t, Config{Addr: srv.Addr, Tapes: []*Tape{tape}, Depth: depth}, 200); err != nil {
 			t.Fatalf("depth %d: %v", depth, err)
@@ -151,10 +151,10 @@ func TestErrorFrames(t *testing.T) {
 	}
 	var evaluated atomic.Int64
 	cfg.Tapes = tapes(2, request("Get", "p"), request("Next", "q"))
-	cfg.Refused = func(tag uint8, f *Failure) error {
+	cfg.Refused = func(f *Failure) error {
 		evaluated.Add(1)
-		if tag != 1 || f.Code != "NOT_FOUND" {
-			return fmt.Errorf("tag %d, %v", tag, f)
+		if f.Code != "NOT_FOUND" {
+			return fmt.Errorf("refused: %v", f)
 		}
 		return nil
 	}
@@ -167,7 +167,7 @@ func TestBadServers(t *testing.T) {
 	f := func(what, want string, answer func(r fakekernel.Request) []byte) {
 		t.Helper()
 		srv := fakekernel.Start(t, 0, answer)
-		taken := func(uint8, *Failure) error { return nil } // which is not asked about a frame that is none
+		taken := func(*Failure) error { return nil } // which is not asked about a frame that is none
 		_, _, err := runFor(t, Config{Addr: srv.Addr, Tapes: tapes(1, request("Get", "p")), Depth: 4, Refused: taken}, 1<<62)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", what, err, want)

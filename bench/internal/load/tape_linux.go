@@ -19,14 +19,12 @@ type Tape struct {
 	frames  []taped
 	repeat  int // frames that repeat, once sealed; what lies behind them is a copy of the first ones
 	next    int // the frame sent next
-	reply   int // the frame whose reply comes next
 	counter uint64
 }
 
 // taped is one frame of a Tape.
 type taped struct {
-	from, to int // in its data
-	tag      uint8
+	from, to int   // in its data
 	fresh    bool  // the counter goes up before it
 	marks    []int // where placeholders stand, from its beginning on
 }
@@ -35,14 +33,14 @@ type taped struct {
 func TapeOf(requests ...[]byte) *Tape {
 	t := new(Tape)
 	for _, r := range requests {
-		t.Add(0, r)
+		t.Add(r)
 	}
 	return t
 }
 
-// Add appends one frame to the tape. tag lets the reply's owner know which request it was.
-func (t *Tape) Add(tag uint8, frame []byte) {
-	f := taped{tag: tag}
+// Add appends one frame to the tape.
+func (t *Tape) Add(frame []byte) {
+	var f taped
 	for i := 0; ; i += len(Placeholder) {
 		n := bytes.Index(frame[i:], []byte(Placeholder))
 		if n < 0 {
@@ -56,8 +54,8 @@ func (t *Tape) Add(tag uint8, frame []byte) {
 
 // AddFresh is Add for the frame that begins a new identifier: the counter goes up before it. Frames
 // added with Add after it carry the same counter in their placeholders.
-func (t *Tape) AddFresh(tag uint8, frame []byte) {
-	t.Add(tag, frame)
+func (t *Tape) AddFresh(frame []byte) {
+	t.Add(frame)
 	t.frames[len(t.frames)-1].fresh = true
 }
 
@@ -100,13 +98,6 @@ func (t *Tape) take(n int) []byte {
 	}
 	t.next = (t.next + n) % t.repeat
 	return t.data[frames[0].from:frames[n-1].to]
-}
-
-// answered moves past a reply and returns the tag of its request.
-func (t *Tape) answered() uint8 {
-	tag := t.frames[t.reply].tag
-	t.reply = (t.reply + 1) % t.repeat
-	return tag
 }
 
 // putHex writes a number in lower-case hexadecimal, with zeros in front.

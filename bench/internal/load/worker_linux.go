@@ -184,7 +184,7 @@ func (w *worker) read(c *pipeline) (replies int, err error) {
 		return 0, errClosed
 	}
 	in := w.buf[:held+n]
-	used, replies, err := w.split(c, in)
+	used, replies, err := w.split(in)
 	if err == nil && used == 0 && len(in) == len(w.buf) {
 		if len(w.buf) > maxReply {
 			err = errors.New("cannot take a reply larger than any frame")
@@ -212,9 +212,9 @@ func (w *worker) fail(c *pipeline, err error) {
 }
 
 // split counts the replies in b by the protocol.
-func (w *worker) split(c *pipeline, b []byte) (used, replies int, err error) {
+func (w *worker) split(b []byte) (used, replies int, err error) {
 	if w.s.cfg.Protocol == nil {
-		return w.splitFrames(c, b)
+		return w.splitFrames(b)
 	}
 	used, replies, events, err := w.s.cfg.Protocol(&w.s.cfg, b)
 	if events > 0 {
@@ -224,7 +224,7 @@ func (w *worker) split(c *pipeline, b []byte) (used, replies int, err error) {
 }
 
 // splitFrames counts the unary replies in b and has every ERROR frame evaluated.
-func (w *worker) splitFrames(c *pipeline, b []byte) (used, replies int, err error) {
+func (w *worker) splitFrames(b []byte) (used, replies int, err error) {
 	for {
 		kind, payload, n := frame.Split(b[used:], maxReply)
 		if n <= 0 {
@@ -236,11 +236,10 @@ func (w *worker) splitFrames(c *pipeline, b []byte) (used, replies int, err erro
 		used += n
 		switch kind {
 		case frame.Response:
-			c.tape.answered()
 			replies++
 		case frame.Error:
 			replies++
-			if err := w.s.refused(c.tape.answered(), payload); err != nil {
+			if err := w.s.refused(payload); err != nil {
 				return used, replies, err
 			}
 		case frame.StreamChunk, frame.StreamEnd:
