@@ -15,7 +15,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -193,9 +192,7 @@ func mix(conn int) *load.Tape {
 type refusals struct {
 	nothingRunnable atomic.Uint64 // a normal answer of GetNextRunnable
 	errors          atomic.Uint64
-
-	once  sync.Once
-	first string // the first error's text
+	first           atomic.Pointer[load.Failure]
 }
 
 // count never ends a connection: a soak counts everything that goes wrong.
@@ -205,7 +202,7 @@ func (r *refusals) count(f *load.Failure) error {
 		return nil
 	}
 	r.errors.Add(1)
-	r.once.Do(func() { r.first = f.Error() })
+	r.first.CompareAndSwap(nil, f)
 	return nil
 }
 
@@ -238,7 +235,7 @@ func growth(readings []reading) (part float64, ok bool) {
 func evaluate(r *part.Report, refused *refusals, dropped uint64, loadErr error, readings []reading) {
 	r.Checked = true
 	if n := refused.errors.Load(); n > 0 {
-		r.Fault("%d error replies, first: %s", n, refused.first)
+		r.Fault("%d error replies, first: %v", n, refused.first.Load())
 	}
 	if dropped > 0 {
 		r.Fault("%d requests without a reply", dropped)

@@ -72,7 +72,7 @@ func TestMixIsLegal(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if _, err := s.Stop(); err != nil || r.errors.Load() > 0 || s.Dropped() > 0 {
-		t.Errorf("%v, %d errors %s, %d dropped", err, r.errors.Load(), r.first, s.Dropped())
+		t.Errorf("%v, %d errors %v, %d dropped", err, r.errors.Load(), r.first.Load(), s.Dropped())
 	}
 	if r.nothingRunnable.Load() == 0 {
 		t.Error("NOT_FOUND of GetNextRunnable was not seen")
@@ -93,8 +93,8 @@ func TestRefusals(t *testing.T) {
 	f("NOT_FOUND", nothingRunnable, 0, 1)
 	f("NOT_FOUND", "m", 1, 1)
 	f("RESOURCE_EXHAUSTED", nothingRunnable, 2, 1)
-	if r.first != "NOT_FOUND: m" {
-		t.Errorf("the first refusal is %s", r.first)
+	if first := r.first.Load(); first.Error() != "NOT_FOUND: m" {
+		t.Errorf("the first refusal is %v", first)
 	}
 }
 

@@ -184,14 +184,13 @@ func (f *field) givenStep(addr string, pid, conns, depth int) goal.Step {
 // fill creates the rows, unless the last one is there from a run before.
 func fill(addr string, rows int) error {
 	_, err := load.Ask(addr, "kernel", evaluated, "pid", load.PID(rows-1))
-	var refused *load.Failure
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &refused):
+	if refused := (*load.Failure)(nil); errors.As(err, &refused) {
+		return load.CreateRows(addr, 0, rows)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot ask the peer: %w", err)
 	}
-	return load.CreateRows(addr, 0, rows)
+	return nil
 }
 
 // redisTapes encodes GET of the same keys; storeRows wrote their values.

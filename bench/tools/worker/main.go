@@ -5,7 +5,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"os"
 )
@@ -14,15 +13,7 @@ import (
 const reply = `{"ok":true,"status":"OK","output_json":"{}","error":""}` + "\n"
 
 func main() {
-	in := bufio.NewReader(os.Stdin)
-	for {
-		_, err := in.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue // the rest of the line comes next
-		}
-		if err != nil {
-			return
-		}
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		if _, err := os.Stdout.WriteString(reply); err != nil {
 			fmt.Fprintln(os.Stderr, "cannot reply:", err)
 			os.Exit(1)
