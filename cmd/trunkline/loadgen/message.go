@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 
 	"trunkline/codec/frame"
@@ -43,10 +43,10 @@ const (
 type patch struct {
 	at, width int
 	kind      patchKind
-	field     field
+	conn      bool // the connection's number, not the request's
 }
 
-// request is what the fields of a message are made of.
+// request is what the patches of a message are filled with.
 type request struct {
 	id     uint64
 	seq    int64
@@ -67,7 +67,7 @@ func (m *message) append(dst []byte, r *request) []byte {
 		p := &m.patches[i]
 		to := out[p.at : p.at+p.width]
 		n := uint64(r.seq)
-		if p.field == fieldConn {
+		if p.conn {
 			n = uint64(r.conn)
 		}
 		switch p.kind {
@@ -139,38 +139,16 @@ func putUUID(to []byte, secret, seq uint64) {
 	to[8], to[13], to[18], to[23] = '-', '-', '-', '-'
 }
 
-// findPatches compares a message made twice, each hole filled differently: what differs is where
-// the holes are. It returns the places, or false if they are not where they should be.
-func findPatches(low, high []byte, holes []hole, binaryNumbers bool) (patches []patch, ok bool) {
-	if len(low) != len(high) {
-		return nil, false
+// findPatches returns where the marks in a message are.
+func findPatches(message []byte) (patches []patch) {
+	for _, m := range marks {
+		at := 0
+		for n := bytes.Index(message, []byte(m.text)); n >= 0; n = bytes.Index(message[at:], []byte(m.text)) {
+			patches = append(patches, patch{at: at + n, width: len(m.text), kind: m.kind, conn: m.conn})
+			at += n + len(m.text)
+		}
 	}
-	at := 0
-	for _, h := range holes {
-		p := patch{width: h.width, field: h.field}
-		switch {
-		case h.number && binaryNumbers:
-			p.kind, p.width = patchBinary, 8
-		case h.number:
-			p.kind, p.width = patchSpaced, numberWidth
-		case h.field == fieldUUID:
-			p.kind = patchUUID
-		case h.field >= fieldThread:
-			p.kind = patchOwned
-		}
-		for at < len(low) && low[at] == high[at] {
-			at++
-		}
-		p.at = at
-		for range p.width {
-			if at == len(low) || low[at] == high[at] {
-				return nil, false
-			}
-			at++
-		}
-		patches = append(patches, p)
-	}
-	return patches, slices.Equal(low[at:], high[at:])
+	return patches
 }
 
 // identity is what makes one run different from all others.
@@ -178,19 +156,8 @@ type identity uint64
 
 func (id identity) String() string { return fmt.Sprintf("%08x", uint32(id)) }
 
-// field is what stands at a place of a message that differs from request to request.
-type field uint8
-
-const (
-	fieldSeq  field = iota // the request's number
-	fieldConn              // its connection's
-	fieldUUID
-	fieldThread  // the thread of its connection
-	fieldProject // the project of the run
-)
-
-// The widths of fields as text. They are fixed, so that a message is one template and its length is
-// known beforehand.
+// The widths of what differs from request to request, as text. They are fixed, so that a message is
+// one template and its length is known beforehand.
 const (
 	seqWidth  = 12 // MaxRate for MaxDuration
 	connWidth = 5
@@ -199,52 +166,70 @@ const (
 	threadWidth = len("th_") + 26
 )
 
-var fields = map[string]struct {
-	field field
-	width int
-}{"seq": {fieldSeq, seqWidth}, "conn": {fieldConn, connWidth}, "uuid": {fieldUUID, uuidWidth}, "thread": {fieldThread, threadWidth}, "project": {fieldProject, uuidWidth}}
-
-// hole is a field in a body: a number or part of a string.
-type hole struct {
-	field  field
-	width  int
-	number bool
+// placeholders have marks, which stand for their values while a message is made: in a string, and as
+// a number where they may be one.
+var placeholders = map[string]struct{ text, number string }{
+	"seq":     {markOf("s", seqWidth), "7674391783680987952"},
+	"conn":    {markOf("c", connWidth), "3733718890569102525"},
+	"uuid":    {text: markOf("u", uuidWidth)},
+	"thread":  {text: markOf("t", threadWidth)},
+	"project": {text: markOf("p", uuidWidth)},
 }
 
-// text is a body taken apart: holes[i] comes behind parts[i].
-type text struct {
-	parts []string
-	holes []hole
+// markOf is a mark as wide as the value. No body has it: in one, {{ begins a placeholder.
+func markOf(letter string, width int) string {
+	return "{{" + letter + strings.Repeat("}", width-len("{{")-len(letter))
 }
 
-// pidOf is the process of a connection, with the placeholders of a body.
-const pidOf = "bench-{{run}}-{{conn}}"
+// marks are all that a message can have, numbers also as MessagePack has them.
+var marks = []struct {
+	text string
+	kind patchKind
+	conn bool
+}{
+	{placeholders["seq"].text, patchText, false},
+	{placeholders["conn"].text, patchText, true},
+	{placeholders["uuid"].text, patchUUID, false},
+	{placeholders["thread"].text, patchOwned, false},
+	{placeholders["project"].text, patchOwned, false},
+	{placeholders["seq"].number, patchSpaced, false},
+	{placeholders["conn"].number, patchSpaced, true},
+	{packed(placeholders["seq"].number), patchBinary, false},
+	{packed(placeholders["conn"].number), patchBinary, true},
+}
 
-// parse takes a body apart. pid reports whether it asks for a process of the run.
-func parse(body string, id identity) (t text, pid bool, err error) {
-	pid = strings.Contains(body, "{{pid}}")
-	if root := jsonx.AppendString(nil, rootOf(id)); strings.Contains(body, "{{root}}") {
-		body = strings.ReplaceAll(body, "{{root}}", string(root[1:len(root)-1]))
-	}
-	body = strings.ReplaceAll(body, "{{pid}}", pidOf)
-	body = strings.ReplaceAll(body, "{{run}}", id.String())
+func packed(number string) string {
+	n, _ := strconv.ParseUint(number, 10, 64) // they are numbers
+	return string(binary.BigEndian.AppendUint64(nil, n))
+}
+
+// mark replaces the placeholders of a body by their marks, of which it returns the number.
+func mark(body string, id identity) (marked string, n int, err error) {
+	root := jsonx.AppendString(nil, rootOf(id))
+	body = strings.NewReplacer("{{run}}", id.String(), "{{pid}}", "bench-"+id.String()+"-{{conn}}",
+		"{{root}}", string(root[1:len(root)-1])).Replace(body)
+	var out strings.Builder
 	quoted := false
 	for {
 		part, rest, found := strings.Cut(body, "{{")
-		t.parts = append(t.parts, part)
+		out.WriteString(part)
 		if !found {
-			return t, pid, nil
+			return out.String(), n, nil
 		}
 		quoted = insideString(part, quoted)
 		name, rest, found := strings.Cut(rest, "}}")
-		f, known := fields[name]
-		if !found || !known {
-			return t, pid, fmt.Errorf("cannot use placeholder {{%.20s: want {{seq}}, {{conn}}, {{uuid}}, {{run}}, {{pid}}, {{thread}}, {{root}} or {{project}}", name)
+		p, known := placeholders[name]
+		switch {
+		case !found || !known:
+			return "", 0, fmt.Errorf("cannot use placeholder {{%.20s: want {{seq}}, {{conn}}, {{uuid}}, {{run}}, {{pid}}, {{thread}}, {{root}} or {{project}}", name)
+		case quoted:
+			out.WriteString(p.text)
+		case p.number == "" || !standsAlone(part, rest):
+			return "", 0, fmt.Errorf("cannot use placeholder {{%s}} outside of a string: it is no value there", name)
+		default:
+			out.WriteString(p.number)
 		}
-		if !quoted && (f.field >= fieldUUID || !standsAlone(part, rest)) {
-			return t, pid, fmt.Errorf("cannot use placeholder {{%s}} outside of a string: it is no value there", name)
-		}
-		t.holes = append(t.holes, hole{field: f.field, width: f.width, number: !quoted})
+		n++
 		body = rest
 	}
 }
@@ -269,36 +254,6 @@ func insideString(part string, quoted bool) bool {
 	return quoted
 }
 
-// fill puts text into all holes: low and high differ in every byte, and so do the numbers they
-// stand for.
-func (t *text) fill(low bool) []byte {
-	var out bytes.Buffer
-	for i, part := range t.parts {
-		out.WriteString(part)
-		if i == len(t.holes) {
-			break
-		}
-		switch h := t.holes[i]; {
-		case h.number && low:
-			out.WriteString(lowNumber)
-		case h.number:
-			out.WriteString(highNumber)
-		case low:
-			out.WriteString(strings.Repeat("0", h.width))
-		default:
-			out.WriteString(strings.Repeat("1", h.width))
-		}
-	}
-	return out.Bytes()
-}
-
-// Two numbers of 64 bits that differ in every byte and every digit.
-const (
-	lowNumber   = "7674391783680987952"
-	highNumber  = "3733718890569102525"
-	numberWidth = len(lowNumber)
-)
-
 // compile makes the message of one share.
 func compile(t *Target, s *Share, id identity) (*message, error) {
 	m, err := compileBody(t, s, id)
@@ -310,21 +265,8 @@ func compile(t *Target, s *Share, id identity) (*message, error) {
 
 func compileBody(t *Target, s *Share, id identity) (*message, error) {
 	body := string(s.Body)
-	root := strings.Contains(body, "{{root}}")
-	if t.Protocol == ProtocolExacta {
-		if !strings.HasPrefix(strings.TrimSpace(body), "{") {
-			return nil, errors.New("want a JSON object")
-		}
-		body = wrap(s.Name, body)
-	}
-	parts, pid, err := parse(body, id)
-	if err != nil {
-		return nil, err
-	}
-	has := func(f field) bool {
-		return slices.ContainsFunc(parts.holes, func(h hole) bool { return h.field == f })
-	}
-	thread, project := has(fieldThread), has(fieldProject) || root
+	uses := func(placeholder string) bool { return strings.Contains(body, "{{"+placeholder+"}}") }
+	pid, thread, project := uses("pid"), uses("thread"), uses("project") || uses("root")
 	switch {
 	case pid && t.Protocol != ProtocolKernel:
 		return nil, errors.New("cannot use placeholder {{pid}}: only the kernel protocol has processes")
@@ -333,19 +275,23 @@ func compileBody(t *Target, s *Share, id identity) (*message, error) {
 	case project && t.Protocol != ProtocolExacta:
 		return nil, errors.New("cannot use placeholders {{root}} and {{project}}: only the exacta protocol has projects")
 	}
-	low, err := encode(t, s.Name, parts.fill(true))
+	if t.Protocol == ProtocolExacta {
+		if !strings.HasPrefix(strings.TrimSpace(body), "{") {
+			return nil, errors.New("want a JSON object")
+		}
+		body = wrap(s.Name, body)
+	}
+	body, n, err := mark(body, id)
 	if err != nil {
 		return nil, err
 	}
-	high, err := encode(t, s.Name, parts.fill(false))
-	if err != nil {
+	m := &message{owned: pid || thread || project}
+	if m.bytes, err = encode(t, s.Name, []byte(body)); err != nil {
 		return nil, err
 	}
-	patches, ok := findPatches(low, high, parts.holes, t.Protocol == ProtocolKernel)
-	if !ok {
+	if m.patches = findPatches(m.bytes); len(m.patches) != n {
 		return nil, errors.New("cannot find its placeholders again: a key given twice has one")
 	}
-	m := &message{bytes: low, patches: patches, owned: pid || thread || project}
 	switch t.Protocol {
 	case ProtocolKernel:
 		m.id = frame.HeaderSize + len("\x84\xa2id") + 1
@@ -353,7 +299,7 @@ func compileBody(t *Target, s *Share, id identity) (*message, error) {
 		m.id = len(lineHead)
 	case ProtocolExacta:
 		m.id = exactaID
-		m.patches = append(m.patches, patch{at: exactaConn, width: connInID, kind: patchText, field: fieldConn})
+		m.patches = append(m.patches, patch{at: exactaConn, width: connInID, kind: patchText, conn: true})
 	}
 	return m, nil
 }
