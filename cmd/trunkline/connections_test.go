@@ -39,7 +39,7 @@ func TestConnectionsAreListed(t *testing.T) {
 		{"id":"ipc-12","protocol":"ipc","listener":"127.0.0.1:50051","peer":"127.0.0.1:4\u001b[2J","age_seconds":3725.2,"idle_seconds":0.04,"bytes_in":1200,"bytes_out":3400000,"unsent_bytes":7,"in_flight":2,"streams":1,"state":"open"},
 		{"id":"http-1","protocol":"http","state":"draining"}]}`})
 	out, talk := asked(t, 0, "connections", "--admin", addr)
-	wantParts(t, out, "ID      PEER", "IN FLIGHT", "ipc-12  127.0.0.1:4�[2J  1h2m5s  0s    1.2 kB  3.4 MB  7 B     2          1        open", "draining")
+	wantParts(t, out, "ID      PEER", "IN FLIGHT", "ipc-12  127.0.0.1:4\\x1b[2J  1h2m5s  0s    1.2 kB  3.4 MB  7 B     2          1        open", "draining")
 	wantParts(t, talk, "1 more, --limit shows them")
 	out, talk = asked(t, 0, "connections", "--admin", addr, "--json", "--protocol", "ipc", "--sort", "idle")
 	var list ops.Connections
@@ -111,7 +111,7 @@ func TestFrameLines(t *testing.T) {
 	}
 	f(ops.Frame{Direction: "in", Type: "request", Method: "kernel.Ping", ID: "7", Bytes: 41}, "in  request    kernel.Ping #7  41 B")
 	f(ops.Frame{Direction: "out", Type: "error", Method: "kernel.GetProcess", ID: "8", Code: "NOT_FOUND", Bytes: 1500, Seconds: 0.012}, "out error      kernel.GetProcess #8 NOT_FOUND  1.5 kB  after 12.0 ms")
-	f(ops.Frame{Direction: "out", Type: "chunk", ID: "a\x1b", Bytes: 9, Payload: []byte("{\"a\":\"\u009b\"}")}, "out chunk      #a�  9 B  {\"a\":\"�\"}")
+	f(ops.Frame{Direction: "out", Type: "chunk", ID: "a\x1b", Bytes: 9, Payload: []byte("{\"a\":\"\u009b\"}")}, `out chunk      #a\x1b  9 B  {"a":"\u009b"}`)
 	f(ops.Frame{Direction: "out", Type: "unreadable", Bytes: 9, PayloadCut: `{"a`}, `out unreadable   9 B  {"a…`)
 	f(ops.Frame{Type: "lost", Lost: 12}, "--  12 frames are missing here, there was no room for them")
 	f(ops.Frame{Type: "closed"}, "--  the connection is closed")

@@ -42,7 +42,7 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 			t.Errorf("%v: %v allocations per 64 requests", s, n)
 		}
 		if a := g.shards[0].accounts[measuring]; a.Done != a.Sent || a.Done < 64_000 || a.Failed != 0 {
-			t.Errorf("%d of %d done, %v", a.Done, a.Sent, a.failures)
+			t.Errorf("%d of %d done, %v", a.Done, a.Sent, a.Errors)
 		}
 	}
 }

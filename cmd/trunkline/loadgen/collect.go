@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -45,7 +46,10 @@ func (g *generator) collect(done <-chan struct{}, observe func(Sample)) *Result 
 			if s.From < g.plan.Duration && s.To > s.From || s.Sent+s.Done+s.Failed > 0 { // else a moment in which the last ones ended
 				observe(s)
 			}
-			return c.finish()
+			c.result.Intervals = c.kept.all(g.plan.Interval / 2)
+			c.result.MissedSchedule = c.behind*lagShare > c.result.Total.Sent
+			c.result.Stopped = g.cut.Load()
+			return c.result
 		}
 	}
 }
@@ -90,7 +94,7 @@ func (c *collector) sample(now int64) Sample {
 	for i, shard := range g.shards {
 		a, inFlight := shard.take(c.which, c.spare[i])
 		flying += inFlight
-		a.mergeInto(&s)
+		s.Add(&a.Sample)
 		if c.which == measuring {
 			c.behind += a.behind
 			c.result.LatestLag = max(c.result.LatestLag, time.Duration(a.longest))
@@ -99,7 +103,7 @@ func (c *collector) sample(now int64) Sample {
 		c.spare[i] = a
 	}
 	s.From, s.To, s.InFlight = time.Duration(c.from-g.warm), time.Duration(now-g.warm), flying
-	for _, m := range s.ByMethod {
+	for _, m := range s.Methods {
 		s.Latency.Merge(m.Latency)
 	}
 	s.Due = s.Sent
@@ -109,44 +113,28 @@ func (c *collector) sample(now int64) Sample {
 	return s
 }
 
-// finish completes the result.
-func (c *collector) finish() *Result {
-	r := c.result
-	r.Intervals = c.kept.all(c.g.plan.Interval / 2)
-	r.MissedSchedule = c.behind*lagShare > r.Total.Sent
-	r.Stopped = c.g.cut.Load()
-	return r
-}
-
 // keeper keeps at most keptIntervals samples of a run of any length.
 type keeper struct {
-	list  []Sample
-	group int    // samples that one of the list stands for
-	begun Sample // the next of the list
-	n     int    // samples in it
+	list  []Sample // the last one with a whole histogram
+	group int      // samples that one of the list stands for
+	n     int      // samples in the last one
 }
 
 func (k *keeper) add(s *Sample) {
-	if k.n == 0 {
-		k.begun = withoutMethods(s)
-	} else {
-		k.begun.Add(s)
-	}
-	if k.n++; k.n < k.group {
+	last := len(k.list) - 1
+	if k.n < k.group {
+		k.list[last].Add(s)
+		k.n++
 		return
 	}
-	k.flush()
+	if last >= 0 {
+		k.list[last].Latency = shorten(k.list[last].Latency)
+	}
 	if len(k.list) == keptIntervals {
 		k.fold()
 	}
-}
-
-func (k *keeper) flush() {
-	if k.n > 0 {
-		k.begun.Latency = shorten(k.begun.Latency)
-		k.list = append(k.list, k.begun)
-		k.n, k.begun = 0, Sample{}
-	}
+	k.list = append(k.list, withoutMethods(s))
+	k.n = 1
 }
 
 // fold joins neighbours.
@@ -172,7 +160,6 @@ func join(s Sample, next *Sample) Sample {
 // all returns the list. A last sample below the shortest that may stand alone joins the one before:
 // the rate of a moment is none.
 func (k *keeper) all(shortest time.Duration) []Sample {
-	k.flush()
 	if last := len(k.list) - 1; last > 0 && k.list[last].To-k.list[last].From < shortest {
 		k.list[last-1] = join(k.list[last-1], &k.list[last])
 		k.list = k.list[:last]
@@ -184,9 +171,9 @@ func (k *keeper) all(shortest time.Duration) []Sample {
 func withoutMethods(s *Sample) Sample {
 	c := *s
 	c.Latency = s.Latency.Clone()
-	c.ByMethod = make(map[string]*MethodSample, len(s.ByMethod))
-	for name, m := range s.ByMethod {
-		c.ByMethod[name] = &MethodSample{Done: m.Done, Failed: m.Failed}
+	c.Methods = slices.Clone(s.Methods)
+	for i := range c.Methods {
+		c.Methods[i].Latency = nil
 	}
 	c.Errors = maps.Clone(s.Errors)
 	return c

@@ -8,18 +8,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSumIsBounded: whatever samples name, their sum keeps so many errors and methods.
+// TestSumIsBounded: whatever samples name, their sum keeps so many errors.
 func TestSumIsBounded(t *testing.T) {
 	sum := NewSample(nil)
 	for i := range 2000 {
 		name := string(rune('一' + i))
-		sum.Add(&Sample{To: time.Second, Failed: 1, Errors: map[string]int64{name: 1},
-			ByMethod: map[string]*MethodSample{name: {Done: 1}, "nil": nil}})
+		sum.Add(&Sample{To: time.Second, Failed: 1, Errors: map[string]int64{name: 1}, Methods: []MethodSample{{Name: name, Done: 1}}})
 	}
-	if len(sum.Errors) != maxErrorKinds+1 || len(sum.ByMethod) != maxShares || sum.Failed != 2000 ||
+	if len(sum.Errors) != maxErrorKinds+1 || len(sum.Methods) != 0 || sum.Failed != 2000 ||
 		sum.Errors[otherErrors] != 2000-maxErrorKinds {
 		t.Errorf("%d kinds of errors, %d of them others, %d methods, %d failed", len(sum.Errors), sum.Errors[otherErrors],
-			len(sum.ByMethod), sum.Failed)
+			len(sum.Methods), sum.Failed)
 	}
 }
 
@@ -28,8 +27,8 @@ func TestLimitOfErrorKinds(t *testing.T) {
 	for i := range maxErrorKinds {
 		fail(a, 0, fmt.Sprintf("code %d", i))
 	}
-	if len(a.failures) != maxErrorKinds || a.others != 0 {
-		t.Fatalf("%d kinds, %d others", len(a.failures), a.others)
+	if len(a.Errors) != maxErrorKinds || a.Errors[otherErrors] != 0 {
+		t.Fatalf("%d kinds, %d others", len(a.Errors), a.Errors[otherErrors])
 	}
 	fail(a, 0, "one more")
 	fail(a, 0, "code 3")
@@ -37,8 +36,8 @@ func TestLimitOfErrorKinds(t *testing.T) {
 	fail(b, 0, []byte("code 3"))
 	shares := []Share{{Name: "m"}}
 	s := NewSample(shares)
-	a.mergeInto(&s)
-	b.mergeInto(&s)
+	s.Add(&a.Sample)
+	s.Add(&b.Sample)
 	if len(s.Errors) != maxErrorKinds+1 || s.Errors[otherErrors] != 2 || s.Errors["code 3"] != 3 ||
 		s.Failed != maxErrorKinds+4 {
 		t.Errorf("%d: %v", len(s.Errors), s.Errors)
@@ -47,7 +46,7 @@ func TestLimitOfErrorKinds(t *testing.T) {
 	total.Add(&s)
 	total.Add(&s)
 	if len(total.Errors) != maxErrorKinds+1 || total.Errors[otherErrors] != 4 ||
-		total.ByMethod["m"].Failed != total.Failed {
+		total.Methods[0].Failed != total.Failed {
 		t.Errorf("%d: %v", len(total.Errors), total.Errors)
 	}
 }
@@ -57,7 +56,7 @@ func TestLatenciesStayInRange(t *testing.T) {
 	for _, ns := range []int64{-5, 0, 1, HighestLatency, HighestLatency + 1, never} {
 		a.observe(0, ns)
 	}
-	if h := a.methods[0].Latency; h.TotalCount() != 6 || h.Max() < HighestLatency || h.Min() != 1 {
+	if h := a.Methods[0].Latency; h.TotalCount() != 6 || h.Max() < HighestLatency || h.Min() != 1 {
 		t.Errorf("%d from %d to %d", h.TotalCount(), h.Min(), h.Max())
 	}
 }
@@ -72,7 +71,7 @@ func TestKeptIntervals(t *testing.T) {
 			s := NewSample(shares)
 			s.From, s.To, s.Done = time.Duration(i), time.Duration(i+1), 1
 			_ = s.Latency.RecordValue(int64(i + 1))
-			s.ByMethod["m"].Done = 1
+			s.Methods[0].Done = 1
 			s.Errors["e"] = 1
 			k.add(&s)
 		}
@@ -83,10 +82,10 @@ func TestKeptIntervals(t *testing.T) {
 		var at time.Duration
 		for _, s := range list {
 			count := int64(s.To - s.From)
-			if s.From != at || s.Done != count || s.Latency.TotalCount() != count || s.ByMethod["m"].Done != count || s.Errors["e"] != count {
+			if s.From != at || s.Done != count || s.Latency.TotalCount() != count || s.Methods[0].Done != count || s.Errors["e"] != count {
 				t.Fatalf("from %d to %d behind %d: done %d, %d latencies", s.From, s.To, at, s.Done, s.Latency.TotalCount())
 			}
-			if got := s.Latency.Max(); got < int64(s.To) || s.ByMethod["m"].Latency != nil {
+			if got := s.Latency.Max(); got < int64(s.To) || s.Methods[0].Latency != nil {
 				t.Fatalf("to %d: slowest %d", s.To, got)
 			}
 			at = s.To

@@ -128,8 +128,8 @@ func TestWhatTheServerSaysLast(t *testing.T) {
 	c.take(newDialect(ProtocolKernel), refusal(nil, "RESOURCE_EXHAUSTED"), 0, g.now())
 	c.detach(true)
 	a := g.shards[0].accounts[measuring]
-	if n := a.failures["RESOURCE_EXHAUSTED"]; n == nil || *n != a.Sent || a.Lost != 1 || g.shards[0].inFlight != 0 {
-		t.Errorf("%v, %d sent", a.failures, a.Sent)
+	if a.Errors["RESOURCE_EXHAUSTED"] != a.Sent || a.Lost != 1 || g.shards[0].inFlight != 0 {
+		t.Errorf("%v, %d sent", a.Errors, a.Sent)
 	}
 }
 
@@ -141,8 +141,8 @@ func TestGarbageEndsTheConnection(t *testing.T) {
 	}
 	c.setError(errorProtocol)
 	c.detach(true)
-	if n := g.shards[0].accounts[measuring].failures[errorProtocol]; n == nil || *n < 1 {
-		t.Errorf("%v", g.shards[0].accounts[measuring].failures)
+	if g.shards[0].accounts[measuring].Errors[errorProtocol] < 1 {
+		t.Errorf("%v", g.shards[0].accounts[measuring].Errors)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -162,6 +163,12 @@ func runPlan(t *testing.T, ctx context.Context, f *fake, p Plan) (*Result, []Sam
 	return r, samples
 }
 
+// methodOf is the part of a method in a result.
+func methodOf(r *Result, name string) MethodSample {
+	i := slices.IndexFunc(r.Total.Methods, func(m MethodSample) bool { return m.Name == name })
+	return r.Total.Methods[i]
+}
+
 // checkSums: the whole is the sum of its parts.
 func checkSums(t *testing.T, r *Result, samples []Sample) {
 	t.Helper()
@@ -184,7 +191,7 @@ func checkSums(t *testing.T, r *Result, samples []Sample) {
 	for _, n := range r.Total.Errors {
 		failed += n
 	}
-	for _, m := range r.Total.ByMethod {
+	for _, m := range r.Total.Methods {
 		done += m.Done
 		count += m.Latency.TotalCount()
 	}

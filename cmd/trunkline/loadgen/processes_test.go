@@ -114,7 +114,7 @@ func TestCreatedProcesses(t *testing.T) {
 	s := &registry{full: 100}
 	mix := []Share{{Name: "CreateProcess", Weight: 1}, {Name: "GetProcessCounts", Weight: 1}}
 	r, err := withRegistry(t, s, Plan{Schedule: Schedule{To: 100}, Mix: mix, Conns: 1, Depth: 2, Duration: time.Second})
-	if err != nil || len(s.alive) != 0 || r.Total.Done != 100 || int64(s.calls["TerminateProcess"]) != r.Total.ByMethod["kernel.CreateProcess"].Done {
+	if err != nil || len(s.alive) != 0 || r.Total.Done != 100 || int64(s.calls["TerminateProcess"]) != methodOf(r, "kernel.CreateProcess").Done {
 		t.Errorf("%v, left over %d, %v", err, len(s.alive), s.calls)
 	}
 }

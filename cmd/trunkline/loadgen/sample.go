@@ -40,6 +40,7 @@ type Bytes struct{ Sent, Received int64 }
 
 // MethodSample is one method's part of a Sample.
 type MethodSample struct {
+	Name         string
 	Done, Failed int64
 	// Latency is nil in Result.Intervals.
 	Latency *hdrhistogram.Histogram
@@ -68,8 +69,8 @@ type Sample struct {
 	// Latency belongs to the receiver. Its range is that of NewHistogram, in Result.Intervals
 	// perhaps a shorter one.
 	Latency *hdrhistogram.Histogram
-	// ByMethod has every share of the mix, by name.
-	ByMethod map[string]*MethodSample
+	// Methods has every share of the mix, in its order.
+	Methods []MethodSample
 	// Errors counts Failed by code, at most maxErrorKinds and otherErrors.
 	Errors map[string]int64
 }
@@ -111,28 +112,22 @@ const (
 
 // account is what one shard counts between two samples.
 type account struct {
-	Sample                     // without times, errors and the latencies of all methods together
-	methods  []*MethodSample   // those of ByMethod, in the order of the mix; a histogram that is empty may be nil
-	failures map[string]*int64 // by code
-	others   int64             // errors beyond maxErrorKinds
-	behind   int64             // requests the generator itself sent later than lagTolerance
-	longest  int64             // the longest of those lags, of any request, in nanoseconds
+	Sample                    // without times and the latencies of all methods together; a histogram that is empty may be nil
+	codes   map[string]string // those of Errors but for otherErrors, so that counting one more allocates nothing
+	behind  int64             // requests the generator itself sent later than lagTolerance
+	longest int64             // the longest of those lags, of any request, in nanoseconds
 }
 
 func newAccount(shares []Share) *account {
-	a := &account{failures: make(map[string]*int64)}
-	a.ByMethod = make(map[string]*MethodSample, len(shares))
-	for _, share := range shares {
-		m := new(MethodSample)
-		a.methods = append(a.methods, m)
-		a.ByMethod[share.Name] = m
-	}
+	a := &account{codes: make(map[string]string)}
+	a.Errors = make(map[string]int64)
+	a.Methods = newMethods(shares)
 	return a
 }
 
 // observe counts a latency. It allocates for the first one of a method.
 func (a *account) observe(share uint8, latency int64) {
-	m := a.methods[share]
+	m := &a.Methods[share]
 	if m.Latency == nil {
 		m.Latency = NewHistogram()
 	}
@@ -142,35 +137,23 @@ func (a *account) observe(share uint8, latency int64) {
 // succeed counts an answer.
 func (a *account) succeed(share uint8, latency int64) {
 	a.Done++
-	a.methods[share].Done++
+	a.Methods[share].Done++
 	a.observe(share, latency)
 }
 
 // fail counts a failure; it allocates for the first one of a code only.
 func fail[T ~string | ~[]byte](a *account, share uint8, code T) {
 	a.Failed++
-	a.methods[share].Failed++
-	if n := a.failures[string(code)]; n != nil {
-		*n++
-		return
+	a.Methods[share].Failed++
+	kind, known := a.codes[string(code)]
+	if !known {
+		kind = otherErrors
+		if len(a.codes) < maxErrorKinds {
+			kind = string(code)
+			a.codes[kind] = kind
+		}
 	}
-	if len(a.failures) >= maxErrorKinds {
-		a.others++
-		return
-	}
-	n := int64(1)
-	a.failures[string(code)] = &n
-}
-
-// mergeInto adds the account to a sample, whose end and requests in flight it leaves behind as 0.
-func (a *account) mergeInto(s *Sample) {
-	s.Add(&a.Sample)
-	for code, n := range a.failures {
-		addError(s.Errors, code, *n)
-	}
-	if a.others > 0 {
-		s.Errors[otherErrors] += a.others
-	}
+	a.Errors[kind]++
 }
 
 // addError adds to a code's count, or to that of all others once there are maxErrorKinds.
@@ -195,27 +178,37 @@ func (s *shard) take(which int, next *account) (a *account, inFlight int64) {
 
 // clear makes an account empty, but keeps its memory.
 func (a *account) clear() {
-	for _, m := range a.methods {
+	for i := range a.Methods {
+		m := &a.Methods[i]
 		m.Done, m.Failed = 0, 0
 		if m.Latency != nil {
 			m.Latency.Reset()
 		}
 	}
-	clear(a.failures)
-	*a = account{Sample: Sample{ByMethod: a.ByMethod}, methods: a.methods, failures: a.failures}
+	clear(a.Errors)
+	clear(a.codes)
+	*a = account{Sample: Sample{Methods: a.Methods, Errors: a.Errors}, codes: a.codes}
+}
+
+func newMethods(shares []Share) []MethodSample {
+	methods := make([]MethodSample, len(shares))
+	for i, share := range shares {
+		methods[i].Name = share.Name
+	}
+	return methods
 }
 
 // NewSample returns an empty sample with these methods.
 func NewSample(shares []Share) Sample {
-	s := Sample{Latency: NewHistogram(), ByMethod: make(map[string]*MethodSample, len(shares)), Errors: make(map[string]int64)}
-	for _, share := range shares {
-		s.ByMethod[share.Name] = &MethodSample{Latency: NewHistogram()}
+	s := Sample{Latency: NewHistogram(), Methods: newMethods(shares), Errors: make(map[string]int64)}
+	for i := range s.Methods {
+		s.Methods[i].Latency = NewHistogram()
 	}
 	return s
 }
 
-// Add adds a later sample to one that ends where the other begins. Methods that s does not have yet
-// are added, up to maxShares; histograms that it does not have are left out.
+// Add adds a later sample of the same methods to one that ends where the other begins. Methods and
+// histograms that s does not have are left out.
 func (s *Sample) Add(next *Sample) {
 	s.To = next.To
 	s.Due += next.Due
@@ -229,15 +222,8 @@ func (s *Sample) Add(next *Sample) {
 	s.Late += next.Late
 	s.Resent += next.Resent
 	merge(s.Latency, next.Latency)
-	for name, m := range next.ByMethod {
-		mine := s.ByMethod[name]
-		switch {
-		case m == nil || mine == nil && len(s.ByMethod) >= maxShares:
-			continue
-		case mine == nil:
-			mine = &MethodSample{Latency: NewHistogram()}
-			s.ByMethod[name] = mine
-		}
+	for i := range min(len(s.Methods), len(next.Methods)) {
+		mine, m := &s.Methods[i], &next.Methods[i]
 		mine.Done += m.Done
 		mine.Failed += m.Failed
 		merge(mine.Latency, m.Latency)

@@ -130,7 +130,7 @@ func TestToolServers(t *testing.T) {
 	target := Target{Protocol: ProtocolToolhost, Addr: "tcp://" + addr, Token: "s3cret"}
 	for _, s := range schedules {
 		r := overSockets(t, target, s, Share{Name: "AID.NOOP.v1", Weight: 3}, Share{Name: "AID.FAIL.v1", Weight: 1})
-		bad := r.Total.ByMethod["AID.FAIL.v1"]
+		bad := methodOf(r, "AID.FAIL.v1")
 		if r.Total.Failed == 0 || bad.Failed != r.Total.Failed || bad.Done != 0 || r.Total.Errors["TOOL_ERROR"] != r.Total.Failed {
 			t.Errorf("%+v, %+v", r.Total, bad)
 		}

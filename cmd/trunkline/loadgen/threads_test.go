@@ -151,7 +151,7 @@ func TestThreadsOfARun(t *testing.T) {
 func TestTheMixOfThreads(t *testing.T) {
 	s := &parlor{full: 100}
 	r, err := inParlor(t, s, Plan{Conns: 2})
-	if err != nil || r.Total.Done != 200 || r.Total.ByMethod["read_messages"].Done < r.Total.ByMethod["post_message"].Done || len(s.posts) != 2 {
+	if err != nil || r.Total.Done != 200 || methodOf(r, "read_messages").Done < methodOf(r, "post_message").Done || len(s.posts) != 2 {
 		t.Errorf("%v %+v", err, r)
 	}
 	s = &parlor{}

@@ -3,27 +3,14 @@ package benchview
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"trunkline/cmd/trunkline/internal/cli"
 )
 
-// Clean makes a text from outside fit to show: what a terminal would take for a command (control
-// characters, escapes), what turns the direction of writing and what is no UTF-8 becomes a
-// replacement character; white space becomes a space.
-func Clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\u200d': // joins emoji
-			return r
-		case r == '\t' || r == '\n' || r == '\r' || unicode.Is(unicode.Z, r):
-			return ' '
-		case unicode.Is(unicode.C, r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
+// Clean makes a text from outside fit to show in one line.
+func Clean(s string) string { return cli.Visible(strings.ReplaceAll(s, "\t", " ")) }
 
 // cells is how many columns of a terminal s takes: East Asian wide characters and emoji two, marks
 // none.

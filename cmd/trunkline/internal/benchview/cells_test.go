@@ -54,12 +54,11 @@ func TestClean(t *testing.T) {
 			t.Errorf("%q: %q, want %q", s, got, want)
 		}
 	}
-	f("plain 日本 👩\u200d🚀", "plain 日本 👩\u200d🚀")
-	f("a\x1b[2Jb", "a\ufffd[2Jb")
-	f("a\r\n\tb", "a   b")
-	f("a\u009bb\u202eb\x7f", "a\ufffdb\ufffdb\ufffd")
-	f("a\xffb", "a\ufffdb")
-	f("a\u2028b\u00a0c", "a b c")
+	f("plain 日本 🚀", "plain 日本 🚀")
+	f("a\x1b[2Jb", `a\x1b[2Jb`)
+	f("a\r\n\tb", `a\r\n b`)
+	f("a\u009bb\u202eb\x7f", `a\u009bb\u202eb\x7f`)
+	f("a\xffb", `a\xffb`)
 }
 
 func FuzzTexts(f *testing.F) {
@@ -74,11 +73,6 @@ func FuzzTexts(f *testing.F) {
 		n %= 100
 		if got := clip(s, n); cells(got) > max(n, 0) {
 			t.Errorf("%q to %d: %q has %d cells", s, n, got, cells(got))
-		}
-		for _, l := range wrap(s, 20) {
-			if cells(l) > 20 && strings.Contains(l, " ") {
-				t.Errorf("wrapped to 20: %q", l)
-			}
 		}
 	})
 }

@@ -3,7 +3,6 @@ package benchview
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -98,36 +97,10 @@ func byCount(errs map[string]int64) []counted {
 	return out
 }
 
-// methods lists the names of s in the order of the mix, then what the mix does not name, sorted.
-// Each comes once.
-func methods(p *loadgen.Plan, by map[string]*loadgen.MethodSample) []string {
-	out := make([]string, 0, len(by))
-	for _, sh := range p.Mix {
-		if by[sh.Name] != nil && !slices.Contains(out, sh.Name) {
-			out = append(out, sh.Name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(by)) {
-		if by[name] != nil && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
 // fewLatencies is the number below which p99.9 is the slowest request and nothing more.
 const fewLatencies = 1000
 
-// remarks are the sentences without which the numbers of r would be misread, each wrapped to width.
-func remarks(r *loadgen.Result, width int) []string {
-	var out []string
-	for _, s := range sentences(r) {
-		out = append(out, wrap(s, width)...)
-	}
-	return out
-}
-
-// sentences describe what is wrong with a run or with how it may be read; none if nothing is.
+// sentences are those without which the numbers of r would be misread; none if nothing is wrong.
 func sentences(r *loadgen.Result) []string {
 	t := &r.Total
 	var out []string
@@ -185,20 +158,6 @@ func mostOften(t *loadgen.Sample) string {
 		return ""
 	}
 	return "Most often: " + Clean(kinds[0].name) + "."
-}
-
-// wrap breaks s between words into lines of at most width cells; a longer word stays whole.
-func wrap(s string, width int) []string {
-	var lines []string
-	for _, word := range strings.Fields(s) {
-		last := len(lines) - 1
-		if last >= 0 && cells(lines[last])+1+cells(word) <= width {
-			lines[last] += " " + word
-			continue
-		}
-		lines = append(lines, word)
-	}
-	return lines
 }
 
 // nothing stands where there is no number: nothing answered, so there is no latency.

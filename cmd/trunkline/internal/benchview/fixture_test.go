@@ -52,14 +52,14 @@ func intervalOf(p *loadgen.Plan, rng *rand.Rand, second int, n, failed int64, ty
 	s := loadgen.Sample{
 		From: time.Duration(second) * time.Second, To: time.Duration(second+1) * time.Second,
 		Due: n + failed, Sent: n + failed, Done: n, Failed: failed, InFlight: 3,
-		Bytes:    loadgen.Bytes{Sent: 84 * (n + failed), Received: 51 * (n + failed)},
-		Latency:  loadgen.NewHistogram(),
-		ByMethod: make(map[string]*loadgen.MethodSample),
-		Errors:   make(map[string]int64),
+		Bytes:   loadgen.Bytes{Sent: 84 * (n + failed), Received: 51 * (n + failed)},
+		Latency: loadgen.NewHistogram(),
+		Methods: make([]loadgen.MethodSample, len(p.Mix)),
+		Errors:  make(map[string]int64),
 	}
 	for i, sh := range p.Mix {
-		m := &loadgen.MethodSample{Latency: loadgen.NewHistogram()}
-		s.ByMethod[sh.Name] = m
+		m := &s.Methods[i]
+		m.Name, m.Latency = sh.Name, loadgen.NewHistogram()
 		m.Done = n * int64(sh.Weight) / 10
 		for range m.Done {
 			ns := int64(float64(typical) * (0.7 + 0.3*rng.ExpFloat64()) * float64(i+1))
@@ -70,7 +70,7 @@ func intervalOf(p *loadgen.Plan, rng *rand.Rand, second int, n, failed int64, ty
 	if failed > 0 {
 		s.Errors["RESOURCE_EXHAUSTED"] = failed - failed/4
 		s.Errors[loadgen.ErrorTimeout] = failed / 4
-		s.ByMethod[p.Mix[0].Name].Failed = failed
+		s.Methods[0].Failed = failed
 	}
 	return s
 }
@@ -100,15 +100,15 @@ func stalledRun() *loadgen.Result {
 	r := &loadgen.Result{Plan: planOfTwo(), Start: time.Date(2026, 3, 1, 12, 0, 0, 250e6, time.UTC), Intervals: observed()}
 	r.Total = totalOf(r.Intervals)
 	for i := range r.Intervals { // as Run leaves them
-		for _, m := range r.Intervals[i].ByMethod {
-			m.Latency = nil
+		for m := range r.Intervals[i].Methods {
+			r.Intervals[i].Methods[m].Latency = nil
 		}
 	}
 	return r
 }
 
 func totalOf(in []loadgen.Sample) loadgen.Sample {
-	total := loadgen.NewSample(nil)
+	total := loadgen.NewSample(planOfTwo().Mix)
 	for i := range in {
 		total.Add(&in[i])
 	}

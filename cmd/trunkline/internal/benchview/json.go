@@ -54,20 +54,19 @@ const jsonFormat = 1
 //	errors                   failed by code
 //	methods                  for each method: method, done, failed, latency
 func JSON(w io.Writer, r *loadgen.Result) error {
-	p := &r.Plan
 	intervals := make([]object, len(r.Intervals))
 	for i := range r.Intervals {
-		intervals[i] = sampleOf(p, &r.Intervals[i])
+		intervals[i] = sampleOf(&r.Intervals[i])
 	}
 	return cli.WriteJSON(w, object{
 		{"format", jsonFormat},
-		{"plan", planOf(p)},
+		{"plan", planOf(&r.Plan)},
 		{"start", r.Start.UTC().Format(time.RFC3339Nano)},
 		{"missed_schedule", r.MissedSchedule},
 		{"latest_lag_ns", r.LatestLag},
 		{"stopped", r.Stopped},
 		{"remarks", append([]string{}, sentences(r)...)},
-		{"total", sampleOf(p, &r.Total)},
+		{"total", sampleOf(&r.Total)},
 		{"intervals", intervals},
 	})
 }
@@ -119,7 +118,7 @@ func planOf(p *loadgen.Plan) object {
 	}
 }
 
-func sampleOf(p *loadgen.Plan, s *loadgen.Sample) object {
+func sampleOf(s *loadgen.Sample) object {
 	requests := []counted{{"due", s.Due}, {"sent", s.Sent}, {"done", s.Done}, {"failed", s.Failed}}
 	o := object{{"from_ns", s.From}, {"to_ns", s.To}}
 	for _, c := range requests {
@@ -133,10 +132,9 @@ func sampleOf(p *loadgen.Plan, s *loadgen.Sample) object {
 	if errs == nil {
 		errs = map[string]int64{}
 	}
-	byName := []object{}
-	for _, name := range methods(p, s.ByMethod) {
-		m := s.ByMethod[name]
-		byName = append(byName, object{{"method", name}, {"done", m.Done}, {"failed", m.Failed}, {"latency", latencyOf(m.Latency)}})
+	byMethod := []object{}
+	for _, m := range s.Methods {
+		byMethod = append(byMethod, object{{"method", m.Name}, {"done", m.Done}, {"failed", m.Failed}, {"latency", latencyOf(m.Latency)}})
 	}
 	return append(o,
 		member{"sent_again", s.Resent},
@@ -146,7 +144,7 @@ func sampleOf(p *loadgen.Plan, s *loadgen.Sample) object {
 		member{"received_bytes", s.Bytes.Received},
 		member{"latency", latencyOf(s.Latency)},
 		member{"errors", errs},
-		member{"methods", byName})
+		member{"methods", byMethod})
 }
 
 // latencyOf returns nil where nothing was recorded.

@@ -51,9 +51,7 @@ func TestSummary(t *testing.T) {
 func TestSummaryFits(t *testing.T) {
 	r := stalledRun()
 	long := strings.Repeat("非常に長い名前", 12)
-	r.Plan.Mix[0].Name = long
-	r.Total.ByMethod[long] = r.Total.ByMethod["kernel.GetProcess"]
-	delete(r.Total.ByMethod, "kernel.GetProcess")
+	r.Plan.Mix[0].Name, r.Total.Methods[0].Name = long, long
 	r.Total.Errors[long] = 3
 	r.Plan.Target.Addr = long
 	for _, width := range []int{0, 40, 60, 79} {
@@ -138,7 +136,7 @@ func TestAddress(t *testing.T) {
 	f("http://u:p%2f@h", "http://h")
 	f("http://h/?k=v", "http://h/?…")
 	f("http://u@x@h", "http://h")
-	f("h\x1b:1", "h\ufffd:1")
+	f("h\x1b:1", `h\x1b:1`)
 }
 
 func TestJSON(t *testing.T) {

@@ -88,7 +88,6 @@ func samples() *rapid.Generator[loadgen.Sample] {
 			InFlight: n.Draw(t, "in flight"),
 			Bytes:    loadgen.Bytes{Sent: n.Draw(t, "out"), Received: n.Draw(t, "in")},
 			Errors:   rapid.MapOfN(names(), n, 0, 40).Draw(t, "errors"),
-			ByMethod: make(map[string]*loadgen.MethodSample),
 		}
 		if rapid.Bool().Draw(t, "answered") {
 			s.Latency = hdrhistogram.New(loadgen.LowestLatency, loadgen.HighestLatency, 1) // small: it is drawn often
@@ -96,7 +95,7 @@ func samples() *rapid.Generator[loadgen.Sample] {
 				rapid.Int64Range(0, 1e9).Draw(t, "times"))
 		}
 		for _, name := range rapid.SliceOfN(names(), 0, 12).Draw(t, "methods") {
-			s.ByMethod[name] = &loadgen.MethodSample{Done: s.Done, Failed: s.Failed, Latency: s.Latency}
+			s.Methods = append(s.Methods, loadgen.MethodSample{Name: name, Done: s.Done, Failed: s.Failed, Latency: s.Latency})
 		}
 		return s
 	})

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/loadgen"
 )
@@ -26,9 +28,13 @@ func Summary(w io.Writer, width int, r *loadgen.Result) {
 	if width <= 0 || width > summaryCells {
 		width = summaryCells
 	}
-	parts := [][]string{asked(r, width), requests(r, width), failures(r, width), byMethod(r, width), remarks(r, width)}
+	parts := [][]string{asked(r, width), requests(r, width), failures(r, width), byMethod(r, width)}
+	var remarks []string
+	for _, sentence := range sentences(r) {
+		remarks = append(remarks, cli.Wrap(sentence, width)...)
+	}
 	var b strings.Builder
-	for _, lines := range parts {
+	for _, lines := range append(parts, remarks) {
 		if len(lines) == 0 {
 			continue
 		}
@@ -55,7 +61,7 @@ func asked(r *loadgen.Result, width int) []string {
 		{"with", connsText(p) + ", timeout " + spanText(p.Timeout) + ", seed " + fmt.Sprint(p.Seed)},
 		{"measured", span},
 	} {
-		for i, s := range wrap(item[1], width-indent) {
+		for i, s := range cli.Wrap(item[1], width-indent) {
 			if i > 0 {
 				item[0] = ""
 			}
@@ -108,16 +114,15 @@ func byMethod(r *loadgen.Result, width int) []string {
 	for i, q := range quantileNames {
 		cols = append(cols, Column{Head: q, Drop: quantileDrops[i]})
 	}
-	methodRow := func(name string, m *loadgen.MethodSample) []string {
-		return append([]string{Clean(name), CountText(m.Done), CountText(m.Failed)}, latencyTexts(m.Latency)...)
+	methodRow := func(name string, done, failed int64, latency *hdrhistogram.Histogram) []string {
+		return append([]string{Clean(name), CountText(done), CountText(failed)}, latencyTexts(latency)...)
 	}
-	names := methods(&r.Plan, t.ByMethod)
-	rows := [][]string{methodRow("all", &loadgen.MethodSample{Done: t.Done, Failed: t.Failed, Latency: t.Latency})}
-	for _, name := range names {
-		rows = append(rows, methodRow(name, t.ByMethod[name]))
+	rows := [][]string{methodRow("all", t.Done, t.Failed, t.Latency)}
+	for _, m := range t.Methods {
+		rows = append(rows, methodRow(m.Name, m.Done, m.Failed, m.Latency))
 	}
-	if len(names) == 1 {
+	if len(t.Methods) == 1 {
 		rows = rows[1:]
 	}
-	return append(wrap("latency from the intended start of each request; a timeout counts with its time", width), Table(width, cols, rows)...)
+	return append(cli.Wrap("latency from the intended start of each request; a timeout counts with its time", width), Table(width, cols, rows)...)
 }

@@ -24,10 +24,10 @@ func SVG(w io.Writer, r *loadgen.Result) error {
 		Title: "Load on " + clip(targetText(r.Plan.Target), headCells),
 		Head:  []string{clip(scheduleText(&r.Plan), headCells), clip(headText(r), headCells)},
 		Panels: []chart.Panel{
-			timePanel("Rate", "requests per second", end, rateLines(r, in)...),
-			latencyPanel("Latency from the intended start: p50 and p99", end,
+			timePanel("Rate", "requests per second", chart.Linear, end, rateLines(r, in)...),
+			timePanel("Latency from the intended start: p50 and p99", "milliseconds", chart.Ranging, end,
 				chart.Line{Name: "p50", Style: chart.Blue, Points: lat[atP50]}, chart.Line{Name: "p99", Style: chart.Violet, Points: lat[atP99]}),
-			latencyPanel("Latency from the intended start: p99.9 and maximum", end,
+			timePanel("Latency from the intended start: p99.9 and maximum", "milliseconds", chart.Ranging, end,
 				chart.Line{Name: "p99.9", Style: chart.Amber, Points: lat[atP999]}, chart.Line{Name: "max", Style: chart.Red, Points: lat[atMax]}),
 			percentiles(&r.Total),
 		},
@@ -66,69 +66,10 @@ func rateLines(r *loadgen.Result, in []loadgen.Sample) []chart.Line {
 // nothingAnswered stands in a panel without figures.
 const nothingAnswered = "nothing answered"
 
-// timePanel is lines from the start of measuring to end, whose points are at nanoseconds.
-func timePanel(title, unit string, end time.Duration, lines ...chart.Line) chart.Panel {
-	per, name := timeUnit(end)
-	for i := range lines {
-		lines[i].Points = scaledBy(lines[i].Points, float64(per), 1)
-	}
-	x := chart.Axis{Name: name + " since the start of measuring", End: float64(end) / float64(per)}
-	return chart.Panel{Title: title, X: x, Y: chart.Axis{Name: unit}, Lines: lines, Empty: nothingAnswered}
-}
-
-// latencyPanel is timePanel of nanoseconds.
-func latencyPanel(title string, end time.Duration, lines ...chart.Line) chart.Panel {
-	var all []float64
-	for _, l := range lines {
-		for _, p := range l.Points {
-			all = append(all, p.Y)
-		}
-	}
-	per, name := latencyUnit(all)
-	for i := range lines {
-		lines[i].Points = scaledBy(lines[i].Points, 1, per)
-	}
-	p := timePanel(title, name, end, lines...)
-	p.Y.Kind = chart.Ranging
-	return p
-}
-
-// scaledBy divides the points.
-func scaledBy(points []chart.Point, x, y float64) []chart.Point {
-	out := make([]chart.Point, len(points))
-	for i, p := range points {
-		out[i] = chart.Point{X: p.X / x, Y: p.Y / y}
-	}
-	return out
-}
-
-// latencyUnit is the unit in which latencies in nanoseconds are short: that of the middle between
-// the least and the greatest, on an axis that is logarithmic where they are far apart.
-func latencyUnit(ns []float64) (per float64, name string) {
-	low, high := math.Inf(1), 0.0
-	for _, v := range ns {
-		if v > 0 {
-			low, high = min(low, v), max(high, v)
-		}
-	}
-	switch middle := math.Sqrt(low) * math.Sqrt(high); {
-	case high == 0 || middle < 1e6:
-		return 1e3, "microseconds"
-	case middle < 1e9:
-		return 1e6, "milliseconds"
-	}
-	return 1e9, "seconds"
-}
-
-// timeUnit is the unit in which a run until end is drawn.
-func timeUnit(end time.Duration) (per time.Duration, name string) {
-	switch {
-	case end > 5*time.Hour:
-		return time.Hour, "hours"
-	case end > 5*time.Minute:
-		return time.Minute, "minutes"
-	}
-	return time.Second, "seconds"
+// timePanel is lines from the start of measuring to end.
+func timePanel(title, unit string, kind chart.Kind, end time.Duration, lines ...chart.Line) chart.Panel {
+	x := chart.Axis{Name: "seconds since the start of measuring", End: end.Seconds()}
+	return chart.Panel{Title: title, X: x, Y: chart.Axis{Name: unit, Kind: kind}, Lines: lines, Empty: nothingAnswered}
 }
 
 // barQuantiles are the columns of the last chart, the maximum aside.
@@ -143,19 +84,17 @@ func percentiles(t *loadgen.Sample) chart.Panel {
 	var bars chart.Bars
 	if recorded(t.Latency) > 0 {
 		for _, ns := range append(t.Latency.ValueAtPercentilesSlice(barQuantiles), t.Latency.Max()) {
-			bars.Values, bars.Labels = append(bars.Values, float64(ns)), append(bars.Labels, LatencyText(ns))
+			bars.Values, bars.Labels = append(bars.Values, millis(ns)), append(bars.Labels, LatencyText(ns))
 		}
 	}
-	per, name := latencyUnit(bars.Values)
-	for i := range bars.Values {
-		bars.Values[i] /= per
-	}
-	p.Y, p.Bars = chart.Axis{Name: name, Kind: chart.Ranging}, []chart.Bars{bars}
+	p.Y, p.Bars = chart.Axis{Name: "milliseconds", Kind: chart.Ranging}, []chart.Bars{bars}
 	return p
 }
 
-// middle is when the value of an interval is drawn, in nanoseconds.
-func middle(s *loadgen.Sample) float64 { return float64(s.From + (s.To-s.From)/2) }
+func millis(ns int64) float64 { return float64(ns) / 1e6 }
+
+// middle is when the value of an interval is drawn, in seconds.
+func middle(s *loadgen.Sample) float64 { return (s.From + (s.To-s.From)/2).Seconds() }
 
 // rateSeries is a rate over time.
 func rateSeries(in []loadgen.Sample, of func(*loadgen.Sample) int64) []chart.Point {
@@ -175,7 +114,7 @@ func latencySeries(in []loadgen.Sample) [len(quantileNames)][]chart.Point {
 		for q := range out {
 			p := chart.Point{X: middle(&in[i]), Y: math.NaN()}
 			if ok {
-				p.Y = float64(ns[q])
+				p.Y = millis(ns[q])
 			}
 			out[q] = append(out[q], p)
 		}

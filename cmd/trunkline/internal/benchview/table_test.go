@@ -63,20 +63,6 @@ func TestColors(t *testing.T) {
 	f(1, true, "\x1b[2ma\x1b[0m")
 }
 
-func TestWrap(t *testing.T) {
-	f := func(s string, width int, want ...string) {
-		t.Helper()
-		if got := wrap(s, width); strings.Join(got, "\n") != strings.Join(want, "\n") {
-			t.Errorf("%q", got)
-		}
-	}
-	f("", 5)
-	f("a bc def", 5, "a bc", "def")
-	f("a bc def", 4, "a bc", "def")
-	f("longer than that", 3, "longer", "than", "that")
-	f("日本 日本 日本", 9, "日本 日本", "日本")
-}
-
 func TestScheduleText(t *testing.T) {
 	f := func(p loadgen.Plan, want string) {
 		t.Helper()
@@ -90,12 +76,4 @@ func TestScheduleText(t *testing.T) {
 	f(loadgen.Plan{Schedule: loadgen.Schedule{Kind: loadgen.Ramp, From: 0.5, To: 1e7}, Duration: time.Second, Warmup: time.Second},
 		"ramp from 0.50/s to 10,000,000/s for 1s, after 1s of warm-up")
 	f(loadgen.Plan{Schedule: loadgen.Schedule{Kind: loadgen.Max}, Duration: time.Hour}, "as fast as it goes for 1h")
-}
-
-func TestMethodsKeepTheOrderOfTheMix(t *testing.T) {
-	p := loadgen.Plan{Mix: []loadgen.Share{{Name: "z"}, {Name: "absent"}, {Name: "a"}, {Name: "z"}}}
-	got := methods(&p, map[string]*loadgen.MethodSample{"a": {}, "z": {}, "other": {}, "more": {}, "nil": nil})
-	if strings.Join(got, " ") != "z a more other" {
-		t.Errorf("%v", got)
-	}
 }
