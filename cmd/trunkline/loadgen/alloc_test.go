@@ -17,7 +17,7 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 		d := newDialect(ProtocolKernel)
 		var in []byte
 		round := func() {
-			if n, _ := c.fill(); n != 64 {
+			if n, _, _ := c.fill(); n != 64 {
 				t.Fatalf("%d requests sent", n)
 			}
 			in = in[:0]

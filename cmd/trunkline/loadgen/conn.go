@@ -29,13 +29,13 @@ type conn struct {
 	mu       sync.Mutex
 	nc       net.Conn // nil while there is none
 	places   places
-	starved  bool    // something is due and there is no place for it
-	ready    int64   // since when there are places, and a transport
-	closing  bool    // the server announced that it closes: nothing more is sent
-	draining bool    // the server refuses what is sent on this transport
-	again    []again // what it refused, and what was lost
-	alive    bool    // this transport has brought a reply
-	words    []byte  // the error of the connection: that of the requests that are lost with it
+	starved  bool     // something is due and there is no place for it
+	ready    int64    // since when there are places, and a transport
+	closing  bool     // the server announced that it closes: nothing more is sent
+	draining bool     // the server refuses what is sent on this transport
+	again    []flight // what goes out once more, on the next transport (Plan.Resend)
+	alive    bool     // this transport has brought a reply
+	words    []byte   // the error of the connection: that of the requests that are lost with it
 
 	reply reply // the reader's: it would be allocated per read otherwise
 }
@@ -117,19 +117,18 @@ func (c *conn) detach(lost bool) {
 	c.shard.mu.Lock()
 	defer c.shard.mu.Unlock()
 	if lost && !stopped && (!c.closing && !c.draining || c.places.live > 0) {
-		c.shard.accounts[c.g.accountAt(c.g.now())].Lost++
+		c.account(c.g.now()).Lost++
 	}
 	for at := c.places.oldest(); at != none; at = c.places.oldest() {
 		f := &c.places.all[at]
-		if c.g.plan.Resend && !stopped {
+		switch {
+		case stopped:
+		case c.g.plan.Resend:
 			c.postpone(f)
-		} else if !stopped {
-			a := c.shard.accounts[c.g.accountAt(f.start)]
-			if len(c.words) > 0 {
-				fail(a, f.share, c.words)
-			} else {
-				fail(a, f.share, ErrorLost)
-			}
+		case len(c.words) > 0:
+			fail(c.account(f.start), f.share, c.words)
+		default:
+			fail(c.account(f.start), f.share, ErrorLost)
 		}
 		c.shard.inFlight--
 		c.places.free(at)
@@ -152,7 +151,7 @@ func (c *conn) reconnect(ctx context.Context) net.Conn {
 				return nil
 			}
 		}
-		if nc, err := c.g.connect(ctx); err == nil {
+		if nc, _, err := c.g.connect(ctx); err == nil {
 			c.expire(ErrorUnconnected)
 			return nc
 		}
@@ -244,7 +243,7 @@ func (c *conn) take(d dialect, in []byte, fresh int, now int64) (used, need int,
 	r := &c.reply
 	c.mu.Lock()
 	c.shard.mu.Lock()
-	c.shard.accounts[c.g.accountAt(now)].Bytes.Received += int64(fresh)
+	c.account(now).Bytes.Received += int64(fresh)
 	for used < len(in) {
 		var n int
 		if n, need, err = d.next(in[used:], r); n == 0 || err != nil {
@@ -296,26 +295,25 @@ func (c *conn) end(r *reply, now int64) {
 	if !c.places.inOrder {
 		at = c.places.find(int(r.id&(1<<idPlaceBits-1)), r.id>>idPlaceBits)
 	}
-	drains := c.drains(r)
+	drains := c.g.plan.Resend && !r.ok && string(r.code) == codeDraining
 	c.alive = c.alive || !drains
 	c.draining = c.draining || drains
 	if at == none || c.places.all[at].state == overdue {
-		c.shard.accounts[c.g.accountAt(now)].Late++
+		c.account(now).Late++
 		if at != none {
 			c.places.free(at)
 		}
 		return
 	}
 	f := &c.places.all[at]
-	a := c.shard.accounts[c.g.accountAt(f.start)]
+	a := c.account(f.start)
 	switch latency := now - f.start; {
 	case drains:
 		c.postpone(f)
 	case latency >= c.g.timeout:
 		// It came before the timer, but too late all the same.
 		a.Late++
-		a.observe(f.share, c.g.timeout)
-		fail(a, f.share, ErrorTimeout)
+		c.timeOut(f.start, f.share, ErrorTimeout)
 	case r.ok:
 		a.succeed(f.share, latency)
 	default:
@@ -324,4 +322,19 @@ func (c *conn) end(r *reply, now int64) {
 	}
 	c.shard.inFlight--
 	c.places.free(at)
+}
+
+// account is that of what was due, or happened, at a time. The lock of the shard is held.
+func (c *conn) account(at int64) *account {
+	if at < c.g.warm {
+		return c.shard.accounts[warming]
+	}
+	return c.shard.accounts[measuring]
+}
+
+// timeOut ends a request that was due a timeout ago. The lock of the shard is held.
+func (c *conn) timeOut(start int64, share uint8, why string) {
+	a := c.account(start)
+	a.observe(share, c.g.timeout)
+	fail(a, share, why)
 }

@@ -1,13 +1,10 @@
 package loadgen
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 
@@ -36,9 +33,12 @@ var exactaBodies = map[string]string{
 	"ValidatePlan": `{"project_id":"{{project}}","plan_id":"{{uuid}}"}`,
 }
 
-// wrap makes the whole line of a request, placeholders included, of its payload.
-func wrap(name, payload string) string {
-	line := exactaHead + `{{run}}-0000-4000-8000-000000000000","sent_at":` + exactaTime + `,"command":`
+// idInBody is the request_id of a message before its patches.
+const idInBody = "{{run}}-0000-4000-8000-000000000000"
+
+// wrap makes the whole line of a request of its payload.
+func wrap(id, name, payload string) string {
+	line := exactaHead + id + `","sent_at":` + exactaTime + `,"command":`
 	return string(jsonx.AppendString([]byte(line), name)) + `,"payload":` + payload + `}`
 }
 
@@ -56,14 +56,12 @@ func (g *generator) openProject(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPrepare, err)
 	}
-	id, err := g.askProject(ctx, "OpenProject", jsonx.Build(nil).Text("path", root).End())
-	if err != nil {
-		return err
-	}
-	for _, c := range g.conns {
-		c.owned = id
-	}
-	return nil
+	return g.command(ctx, 0, "OpenProject", jsonx.Build(nil).Text("path", root).End(), func(a *answered) error {
+		for _, c := range g.conns {
+			c.owned = a.Result.Project
+		}
+		return nil
+	})
 }
 
 // closeProject closes the project of the run and removes its folder. It does what it can.
@@ -73,54 +71,15 @@ func (g *generator) closeProject(ctx context.Context) {
 		return
 	}
 	if id := g.conns[0].owned; id != "" {
-		_, _ = g.askProject(ctx, "CloseProject", jsonx.Build(nil).Text("project_id", id).End())
+		_ = g.command(ctx, 1, "CloseProject", jsonx.Build(nil).Text("project_id", id).End(), func(*answered) error { return nil })
 	}
 	_ = os.RemoveAll(root)
 }
 
-// askProject makes one request over a connection of its own, and returns the project_id of its
-// result, if that has one.
-func (g *generator) askProject(ctx context.Context, command string, payload []byte) (project string, err error) {
-	nc, err := g.connect(ctx)
-	if err != nil {
-		return "", fmt.Errorf("%w to %s: %w", ErrConnect, g.plan.Target.Addr, err)
-	}
-	defer nc.Close()
-	defer context.AfterFunc(ctx, func() { nc.Close() })()
-	m, err := compile(&g.plan.Target, &Share{Name: command, Body: payload}, g.identity())
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrPrepare, err)
-	}
-	project, code, err := g.exchange(nc, m)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("%w: no reply to %s: %w", ErrPrepare, command, cmp.Or(ctx.Err(), err))
-	case code != "":
-		return "", fmt.Errorf("%w: %s: %s", ErrPrepare, command, code)
-	}
-	return project, nil
-}
-
-// exchange sends a request and reads up to its response. Its number is that of no connection of the
-// run.
-func (g *generator) exchange(nc net.Conn, m *message) (project, code string, err error) {
-	id := uint64(g.now())<<idPlaceBits | 1
-	if _, err := nc.Write(m.append(nil, &request{id: id & (1<<idBits - 1), conn: 9999})); err != nil {
-		return "", "", err
-	}
-	in := bufio.NewReaderSize(nc, keptBuffer)
-	for {
-		a, err := nextAnswer(nc, in)
-		switch {
-		case err != nil:
-			return "", "", err
-		case a.Type == "event": // it has no answer
-		case a.OK:
-			return a.Result.Project, "", nil
-		default:
-			return "", string(clip([]byte(cmp.Or(a.Error.Code, string(unknownCode))))), nil
-		}
-	}
+// command makes one request beside the load, the nth. Its request_id is that of no connection.
+func (g *generator) command(ctx context.Context, n int, name string, payload []byte, take func(*answered) error) error {
+	line := wrap(fmt.Sprintf("%s-ffff-4000-8000-%012d", g.identity(), n), name, string(payload)) + "\n"
+	return g.callLines(ctx, name, 1, func(int, *answered) ([]byte, error) { return []byte(line), nil }, take)
 }
 
 // envelopes reads the messages of exacta §3. A command that an idle project refuses because of its

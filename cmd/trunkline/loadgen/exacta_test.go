@@ -46,7 +46,7 @@ func (s *workshop) dial(context.Context) (net.Conn, error) {
 	return ours, nil
 }
 
-var requestID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9]{4}-4000-8000-[0-9a-f]{12}$`)
+var requestID = regexp.MustCompile(`^[0-9a-f]{8}-([0-9]{4}|ffff)-4000-8000-[0-9a-f]{12}$`)
 
 // answer answers a line; an OpenProject has an event before its response.
 func (s *workshop) answer(line []byte) string {

@@ -104,14 +104,6 @@ func (g *generator) identity() identity { return identity(g.secret >> 32) }
 // now is the time since the run began, in nanoseconds.
 func (g *generator) now() int64 { return int64(time.Since(g.begin)) }
 
-// accountAt is the account of what was due, or happened, at a time.
-func (g *generator) accountAt(at int64) int {
-	if at < g.warm {
-		return warming
-	}
-	return measuring
-}
-
 // due reports whether request k may be sent by now.
 func (g *generator) due(k, now int64) bool {
 	if g.table != nil {
@@ -132,19 +124,18 @@ func (g *generator) claim(k, now int64) (start int64, ok bool) {
 	return now, true
 }
 
-// connect makes one transport and greets the server.
-func (g *generator) connect(ctx context.Context) (net.Conn, error) {
+// connect makes one transport and greets the server, whose answer it returns.
+func (g *generator) connect(ctx context.Context) (nc net.Conn, answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	nc, err := g.plan.Target.dial(ctx)
-	if err != nil {
-		return nil, err
+	if nc, err = g.plan.Target.dial(ctx); err != nil {
+		return nil, nil, err
 	}
-	if _, err := g.plan.Target.greet(ctx, nc); err != nil {
+	if answer, err = g.plan.Target.greet(ctx, nc); err != nil {
 		nc.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	return nc, nil
+	return nc, answer, nil
 }
 
 // dialers is how many connections are made at a time.
@@ -155,7 +146,7 @@ const dialers = 64
 func (g *generator) connectAll(ctx context.Context) ([]net.Conn, error) {
 	ncs := make([]net.Conn, len(g.conns))
 	err := each(ctx, dialers, int64(len(ncs)), func(ctx context.Context, i int64) (err error) {
-		if ncs[i], err = g.connect(ctx); err != nil {
+		if ncs[i], _, err = g.connect(ctx); err != nil {
 			return fmt.Errorf("connection %d of %d: %w", i+1, len(ncs), err)
 		}
 		return nil

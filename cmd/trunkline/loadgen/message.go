@@ -279,7 +279,7 @@ func compileBody(t *Target, s *Share, id identity) (*message, error) {
 		if !strings.HasPrefix(strings.TrimSpace(body), "{") {
 			return nil, errors.New("want a JSON object")
 		}
-		body = wrap(s.Name, body)
+		body = wrap(idInBody, s.Name, body)
 	}
 	body, n, err := mark(body, id)
 	if err != nil {

@@ -66,7 +66,7 @@ func (g *generator) createProcesses(ctx, limited context.Context) error {
 	err = callAll(limited, conn, "CreateProcess", int64(len(g.conns)), func(i int64) string {
 		pid := g.pidOf(i)
 		return `{"pid":"` + pid + `","user_id":"` + pid + `","schedule":false,` + ampleQuota + `}`
-	}, func(err error) bool { return hasCode(err, wire.FailedPrecondition) })
+	}, wire.FailedPrecondition)
 	if err == nil {
 		return nil
 	}
@@ -110,10 +110,9 @@ func (g *generator) cleanUp(ctx context.Context, conn *client.Conn) {
 		}
 		defer conn.Close()
 	}
-	gone := func(err error) bool { return hasCode(err, wire.NotFound) }
 	terminate := func(pid string) string { return `{"pid":"` + pid + `","reason":"end of a measurement"}` }
 	if g.needsOwn() {
-		_ = callAll(ctx, conn, "TerminateProcess", int64(len(g.conns)), func(i int64) string { return terminate(g.pidOf(i)) }, gone)
+		_ = callAll(ctx, conn, "TerminateProcess", int64(len(g.conns)), func(i int64) string { return terminate(g.pidOf(i)) }, wire.NotFound)
 	}
 	if share >= 0 {
 		_ = callAll(ctx, conn, "TerminateProcess", g.sentUpTo(), func(k int64) string {
@@ -121,7 +120,7 @@ func (g *generator) cleanUp(ctx context.Context, conn *client.Conn) {
 				return ""
 			}
 			return terminate(fmt.Sprintf("%s%s-%0*d", createdPrefix, g.identity(), seqWidth, k))
-		}, gone)
+		}, wire.NotFound)
 	}
 }
 
@@ -154,13 +153,13 @@ func (g *generator) caller(ctx context.Context) (*client.Conn, error) {
 	return client.New(nc), nil
 }
 
-// callAll makes n calls of a kernel method; an empty body leaves one out, fine reports whether an
-// error does not matter. The first one that does ends it, and gives up the calls in flight: they
-// may still take effect.
-func callAll(ctx context.Context, conn *client.Conn, method string, n int64, body func(i int64) string, fine func(error) bool) error {
+// callAll makes n calls of a kernel method; an empty body leaves one out, and errors of one code
+// do not matter. The first other one ends it, and gives up the calls in flight: they may still take
+// effect.
+func callAll(ctx context.Context, conn *client.Conn, method string, n int64, body func(i int64) string, fine wire.Code) error {
 	return each(ctx, callers, n, func(ctx context.Context, i int64) error {
 		err := call(ctx, conn, method, body(i))
-		if err != nil && fine(err) {
+		if said := (*client.Error)(nil); errors.As(err, &said) && said.Code == fine {
 			return nil
 		}
 		return err
@@ -182,9 +181,4 @@ func call(ctx context.Context, conn *client.Conn, method, body string) error {
 		err = fmt.Errorf("no reply to %s: %w", method, err)
 	}
 	return err
-}
-
-func hasCode(err error, code wire.Code) bool {
-	var said *client.Error
-	return errors.As(err, &said) && said.Code == code
 }

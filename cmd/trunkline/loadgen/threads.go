@@ -46,9 +46,9 @@ func (g *generator) createThreads(ctx context.Context) error {
 	if n == 0 {
 		n = len(g.conns)
 	}
-	err := g.callLines(ctx, "create_thread", n, func(i int, self *answered) []byte {
-		return jsonx.Build(nil).Text("workspace_id", self.Result.Workspace).Text("title", fmt.Sprintf("trunkline bench %s-%d", g.identity(), i)).
-			Text("type", "workflow").Texts("participants", []string{self.Result.Agent}).End()
+	err := g.callLines(ctx, "create_thread", n, func(i int, self *answered) ([]byte, error) {
+		return encodeCall("create_thread", jsonx.Build(nil).Text("workspace_id", self.Result.Workspace).Text("title", fmt.Sprintf("trunkline bench %s-%d", g.identity(), i)).
+			Text("type", "workflow").Texts("participants", []string{self.Result.Agent}).End())
 	}, func(a *answered) error {
 		if len(a.Result.Thread) != threadWidth {
 			return fmt.Errorf("%w: the identifier %.64q has not %d bytes", ErrPrepare, a.Result.Thread, threadWidth)
@@ -67,26 +67,29 @@ func (g *generator) createThreads(ctx context.Context) error {
 
 // closeThreads closes the threads of the run. It does what it can.
 func (g *generator) closeThreads(ctx context.Context) {
-	_ = g.callLines(ctx, "update_thread_status", len(g.threads), func(i int, _ *answered) []byte {
-		return jsonx.Build(nil).Text("thread_id", g.threads[i]).Text("status", "closed").Text("reason", "end of a measurement").End()
+	_ = g.callLines(ctx, "update_thread_status", len(g.threads), func(i int, _ *answered) ([]byte, error) {
+		params := jsonx.Build(nil).Text("thread_id", g.threads[i]).Text("status", "closed").Text("reason", "end of a measurement").End()
+		return encodeCall("update_thread_status", params)
 	}, func(*answered) error { return nil })
 }
 
-// callLines makes n calls of a method over a connection of its own, pipelined. params makes those
-// of a call, given the answer to the greeting; take gets the answers. All of them are looked at,
+// callLines makes n calls of a method over a connection of its own, pipelined. line makes a
+// call, given the answer to the greeting; take gets the answers. All of them are looked at,
 // because what was created has to be known; the first that is refused is the error.
-func (g *generator) callLines(ctx context.Context, method string, n int, params func(i int, self *answered) []byte, take func(*answered) error) error {
+func (g *generator) callLines(ctx context.Context, method string, n int, line func(i int, self *answered) ([]byte, error), take func(*answered) error) error {
 	if n == 0 {
 		return nil
 	}
-	nc, self, err := g.lineCaller(ctx)
+	nc, greeted, err := g.connect(ctx)
 	if err != nil {
 		return fmt.Errorf("%w to %s: %w", ErrConnect, g.plan.Target.Addr, err)
 	}
+	var self answered
+	_ = json.Unmarshal(greeted, &self) // what it does not have is refused later
 	defer context.AfterFunc(ctx, func() { nc.Close() })()
 	var out []byte
 	for i := range n {
-		line, err := encodeCall(method, params(i, self))
+		line, err := line(i, &self)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrPrepare, err)
 		}
@@ -108,7 +111,7 @@ func (g *generator) callLines(ctx context.Context, method string, n int, params 
 		case lost != nil:
 			return fmt.Errorf("%w: no reply to %s: %w", ErrPrepare, method, cmp.Or(ctx.Err(), lost))
 		case !a.OK:
-			err = cmp.Or(err, fmt.Errorf("%w: %s: %s", ErrPrepare, method, clip([]byte(a.Error.Code))))
+			err = cmp.Or(err, fmt.Errorf("%w: %s: %s", ErrPrepare, method, clip([]byte(cmp.Or(a.Error.Code, string(unknownCode))))))
 		default:
 			err = cmp.Or(err, take(&a))
 		}
@@ -116,33 +119,22 @@ func (g *generator) callLines(ctx context.Context, method string, n int, params 
 	return err
 }
 
-// lineCaller connects for calls beside the load, and returns the answer to the greeting.
-func (g *generator) lineCaller(ctx context.Context) (net.Conn, *answered, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	nc, err := g.plan.Target.dial(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	self := new(answered)
-	hello, err := g.plan.Target.greet(ctx, nc)
-	if err == nil {
-		err = json.Unmarshal(hello, self)
-	}
-	if err != nil {
-		nc.Close()
-		return nil, nil, err
-	}
-	return nc, self, nil
-}
-
+// nextAnswer reads up to the next answer. Events are none.
 func nextAnswer(nc net.Conn, in *bufio.Reader) (a answered, err error) {
-	if err := nc.SetReadDeadline(time.Now().Add(callTime)); err != nil {
-		return a, err
+	for {
+		if err := nc.SetReadDeadline(time.Now().Add(callTime)); err != nil {
+			return a, err
+		}
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return a, err
+		}
+		a = answered{}
+		if json.Unmarshal(line, &a) != nil {
+			return a, errMalformed
+		}
+		if a.Type != "event" {
+			return a, nil
+		}
 	}
-	line, err := in.ReadSlice('\n')
-	if err == nil && json.Unmarshal(line, &a) != nil {
-		err = errMalformed
-	}
-	return a, err
 }

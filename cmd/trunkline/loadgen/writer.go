@@ -1,6 +1,9 @@
 package loadgen
 
-import "net"
+import (
+	"net"
+	"slices"
+)
 
 // batchBytes is how much one write holds: enough for a full pipeline of small requests, less than a
 // socket's buffer.
@@ -8,9 +11,9 @@ const batchBytes = 32 << 10
 
 // write sends what is due until all requests of the connection have ended (lost is false) or the
 // transport ends.
-func (c *conn) write(nc net.Conn, over <-chan struct{}) (lost bool) {
+func (c *conn) write(nc net.Conn, ended <-chan struct{}) (lost bool) {
 	for {
-		n, done := c.fill()
+		n, over, drained := c.fill()
 		if n > 0 {
 			c.writing.Store(max(c.g.now(), 1))
 			_, err := nc.Write(c.out)
@@ -21,15 +24,12 @@ func (c *conn) write(nc net.Conn, over <-chan struct{}) (lost bool) {
 			c.wrote()
 			continue
 		}
-		if done {
-			return false
-		}
-		if c.drained() {
-			return true
+		if over || drained {
+			return drained
 		}
 		select {
 		case <-c.wake:
-		case <-over:
+		case <-ended:
 			return true
 		}
 	}
@@ -43,9 +43,9 @@ func (c *conn) wrote() {
 	c.mu.Unlock()
 }
 
-// fill puts the requests that are due and have a place into out. It returns how many, and whether
-// all requests have ended.
-func (c *conn) fill() (n int, done bool) {
+// fill puts the requests that are due and have a place into out. It returns how many, whether all
+// requests have ended, and whether the server drains and has answered what is on the transport.
+func (c *conn) fill() (n int, over, drained bool) {
 	now := c.g.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +54,7 @@ func (c *conn) fill() (n int, done bool) {
 		c.out = nil
 	}
 	if c.closing || c.draining {
-		return 0, false // what is sent now would be lost
+		return 0, false, c.draining && c.places.live == 0 // what is sent now would be lost
 	}
 	c.shard.mu.Lock()
 	defer c.shard.mu.Unlock()
@@ -72,7 +72,7 @@ func (c *conn) fill() (n int, done bool) {
 		c.send(start, now)
 		n++
 	}
-	return n, n == 0 && c.places.live == 0 && c.exhausted(now)
+	return n, n == 0 && c.places.live == 0 && c.exhausted(now), false
 }
 
 // send appends the next request, which was due at start. Both locks are held; it does not allocate
@@ -81,7 +81,7 @@ func (c *conn) send(start, now int64) {
 	g := c.g
 	c.write1(c.next, start)
 	c.next += g.stride
-	a := c.shard.accounts[g.accountAt(start)]
+	a := c.account(start)
 	a.Sent++
 	if g.table != nil {
 		a.lag(now - max(start, c.ready))
@@ -100,7 +100,7 @@ func (c *conn) write1(seq, start int64) {
 	before := len(c.out)
 	c.out = g.messages[share].append(c.out, &r)
 	c.shard.inFlight++
-	c.shard.accounts[g.accountAt(start)].Bytes.Sent += int64(len(c.out) - before)
+	c.account(start).Bytes.Sent += int64(len(c.out) - before)
 }
 
 // lag counts by how much the generator itself was late.
@@ -120,11 +120,17 @@ func (c *conn) expire(why string) {
 	c.giveUpUnsent(c.g.now(), why)
 }
 
-// giveUpUnsent ends the requests that were due a timeout ago and have not been sent. Both locks are
-// held.
+// giveUpUnsent ends the requests that were due a timeout ago and are not on their way. Both locks
+// are held.
 func (c *conn) giveUpUnsent(now int64, why string) {
 	g := c.g
-	c.giveUpAgain(now, why)
+	c.again = slices.DeleteFunc(c.again, func(f flight) bool {
+		old := f.start <= now-g.timeout
+		if old {
+			c.timeOut(f.start, f.share, why)
+		}
+		return old
+	})
 	if g.table == nil {
 		return
 	}
@@ -133,23 +139,41 @@ func (c *conn) giveUpUnsent(now int64, why string) {
 		if start > now-g.timeout {
 			return
 		}
-		share := uint8(g.mix.pick(c.next))
-		a := c.shard.accounts[g.accountAt(start)]
-		a.observe(share, g.timeout)
-		fail(a, share, why)
+		c.timeOut(start, uint8(g.mix.pick(c.next)), why)
 		c.next += g.stride
 	}
 }
 
 // exhausted reports whether the connection has nothing left to send, now and later.
 func (c *conn) exhausted(now int64) bool {
-	if len(c.again) > 0 {
+	switch {
+	case len(c.again) > 0:
 		return false
-	}
-	if c.g.table != nil {
+	case c.g.table != nil:
 		return c.next >= c.g.table.last
 	}
 	return now >= c.g.end || c.g.tickets.Load() <= 0
+}
+
+// codeDraining is how a server refuses a request without having looked at it, because it drains
+// (kernel-ipc §2.7). With Plan.Resend such a reply is the end of its transport.
+const codeDraining = "UNAVAILABLE"
+
+// postpone keeps a request for the next transport. There are never more of them than places. Both
+// locks are held.
+func (c *conn) postpone(f *flight) {
+	c.again = append(c.again, *f)
+	c.account(f.start).Resent++
+}
+
+// sendAgain appends what was postponed, and returns how much. Both locks are held.
+func (c *conn) sendAgain() (n int) {
+	for len(c.again) > n && len(c.out) < batchBytes && !c.places.full() {
+		c.write1(c.again[n].seq, c.again[n].start)
+		n++
+	}
+	c.again = slices.Delete(c.again, 0, n)
+	return n
 }
 
 // sweep ends what has been in flight for too long, and a transport that takes nothing.
@@ -161,9 +185,7 @@ func (c *conn) sweep(now int64) {
 		if f.start > now-c.g.timeout {
 			break
 		}
-		a := c.shard.accounts[c.g.accountAt(f.start)]
-		a.observe(f.share, c.g.timeout)
-		fail(a, f.share, ErrorTimeout)
+		c.timeOut(f.start, f.share, ErrorTimeout)
 		c.shard.inFlight--
 		c.places.giveUp(at)
 	}
