@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/cmd/trunkline/loadgen"
 	"trunkline/fuzz/kit"
 )
 
@@ -31,21 +33,16 @@ func TestAResultReplacesTheOneBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := openResult(name)
-		if err != nil {
+		r := benchResult{name: name, format: func(w io.Writer, _ *loadgen.Result) error {
+			_, err := io.WriteString(w, write)
+			return err
+		}}
+		if err := r.open(); err != nil {
 			t.Fatal(err)
 		}
 		if write == "" {
 			r.giveUp()
-			wantFile(t, name, want)
-			return
-		}
-		for _, piece := range strings.Split(write, "|") {
-			if _, err := r.Write([]byte(piece)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := r.Close(); err != nil {
+		} else if err := r.write(nil); err != nil {
 			t.Fatal(err)
 		}
 		wantFile(t, name, want)
@@ -53,11 +50,11 @@ func TestAResultReplacesTheOneBefore(t *testing.T) {
 	f("", "", "")
 	f("before, and long", "", "before, and long")
 	f("", "new", "new")
-	f("before, and long", "n|ew", "new")
-	if _, err := openResult(filepath.Join(t.TempDir(), "no", "r")); err == nil {
+	f("before, and long", "new", "new")
+	if err := (&benchResult{name: filepath.Join(t.TempDir(), "no", "r")}).open(); err == nil {
 		t.Error("a file in no directory")
 	}
-	if _, err := openResult(t.TempDir()); err == nil {
+	if err := (&benchResult{name: t.TempDir()}).open(); err == nil {
 		t.Error("a directory")
 	}
 }

@@ -45,11 +45,47 @@ func (l *listened) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// benchResult is one form of the result, which is written at the end.
+// benchResult is one form of the result, which is written at the end. Its file is opened before a run
+// and keeps what is in it until then: a run that fails does not cost the result of the one before.
 type benchResult struct {
 	name   string
-	to     io.WriteCloser
 	format func(io.Writer, *loadgen.Result) error
+	to     io.Writer
+	file   *os.File // nil for stdout, whose name is "-"
+	ours   bool     // there was none before
+}
+
+// open opens or creates the file.
+func (b *benchResult) open() (err error) {
+	b.file, err = os.OpenFile(b.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if b.ours = err == nil; errors.Is(err, fs.ErrExist) {
+		b.file, err = os.OpenFile(b.name, os.O_WRONLY, 0)
+	}
+	b.to = b.file
+	return err
+}
+
+// write writes the result and closes its file. Devices and pipes have nothing to drop before.
+func (b *benchResult) write(r *loadgen.Result) error {
+	if b.file == nil {
+		return b.format(b.to, r)
+	}
+	info, err := b.file.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		err = b.file.Truncate(0)
+	}
+	return errors.Join(err, b.format(b.to, r), b.file.Close())
+}
+
+// giveUp leaves everything as it was.
+func (b *benchResult) giveUp() {
+	if b.file == nil {
+		return
+	}
+	b.file.Close()
+	if b.ours {
+		os.Remove(b.name)
+	}
 }
 
 // openOutput opens everything, so that a run is not lost to a file that cannot be written. leave is
@@ -82,22 +118,13 @@ func (o *benchOutput) open(cmd *cobra.Command, want benchResult) error {
 	}
 	if want.name == "-" {
 		o.text = o.progress
-		want.to = unclosed{cmd.OutOrStdout()}
-	} else {
-		file, err := openResult(want.name)
-		if err != nil {
-			return cli.Errorf(cli.CodeUsage, "cannot write the result: %w", err)
-		}
-		want.to = file
+		want.to = cmd.OutOrStdout()
+	} else if err := want.open(); err != nil {
+		return cli.Errorf(cli.CodeUsage, "cannot write the result: %w", err)
 	}
 	o.results = append(o.results, want)
 	return nil
 }
-
-// unclosed is a writer that is not to be closed.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
 
 // openView shows the run as it goes: one line that is written over on a terminal, a line per
 // interval elsewhere.
@@ -131,7 +158,7 @@ func (o *benchOutput) write(r *loadgen.Result) error {
 		failed = fmt.Errorf("cannot write the summary: %w", text.err)
 	}
 	for _, result := range o.results {
-		if err := errors.Join(result.format(result.to, r), result.to.Close()); err != nil {
+		if err := result.write(r); err != nil {
 			name := result.name
 			if name == "-" {
 				name = "stdout"
@@ -146,62 +173,6 @@ func (o *benchOutput) write(r *loadgen.Result) error {
 // close gives up results that were not written.
 func (o *benchOutput) close() {
 	for _, result := range o.results {
-		if file, ok := result.to.(*resultFile); ok {
-			file.giveUp()
-		}
-	}
-}
-
-// resultFile is opened before a run and keeps what is in it until the first byte of the result
-// comes: a run that fails does not cost the result of the one before.
-type resultFile struct {
-	f     *os.File
-	ours  bool // there was none before
-	begun bool
-}
-
-// openResult opens or creates a file to write to.
-func openResult(name string) (*resultFile, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err == nil {
-		return &resultFile{f: f, ours: true}, nil
-	}
-	if !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	if f, err = os.OpenFile(name, os.O_WRONLY, 0); err != nil {
-		return nil, err
-	}
-	return &resultFile{f: f}, nil
-}
-
-// Write writes, and makes the file empty before the first byte.
-func (r *resultFile) Write(b []byte) (int, error) {
-	if !r.begun {
-		r.begun = true
-		if err := r.empty(); err != nil {
-			return 0, err
-		}
-	}
-	return r.f.Write(b)
-}
-
-// empty drops what was there. Devices and pipes have nothing to drop.
-func (r *resultFile) empty() error {
-	info, err := r.f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return err
-	}
-	return r.f.Truncate(0)
-}
-
-// Close closes the file.
-func (r *resultFile) Close() error { return r.f.Close() }
-
-// giveUp leaves everything as it was.
-func (r *resultFile) giveUp() {
-	r.f.Close()
-	if r.ours {
-		os.Remove(r.f.Name())
+		result.giveUp()
 	}
 }

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +14,6 @@ import (
 
 	"trunkline/cmd/trunkline/internal/benchview"
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/cmd/trunkline/loadgen"
 	"trunkline/handlers/ipc/client"
 )
 
@@ -167,7 +166,10 @@ func runPing(cmd *cobra.Command, f *pingFlags, args []string) error {
 		err = cli.Show(cmd, r, r.rows())
 	}
 	if failed = f.explain(failed); failed != nil {
-		failed = &cli.Error{Code: cmp.Or(usageCode(failed), cli.CodeUnavailable), Err: fmt.Errorf("round trip %d of %d failed: %w", r.Sent, f.count, failed), Hint: hintOf(failed)}
+		failed = fmt.Errorf("round trip %d of %d failed: %w", r.Sent, f.count, failed)
+		if known := (*cli.Error)(nil); !errors.As(failed, &known) {
+			failed = &cli.Error{Code: cli.CodeUnavailable, Err: failed}
+		}
 	}
 	return errors.Join(err, failed)
 }
@@ -175,37 +177,25 @@ func runPing(cmd *cobra.Command, f *pingFlags, args []string) error {
 // ping makes the round trips until one fails or ctx ends.
 func (f *pingFlags) ping(ctx context.Context, p *pinger) (r pingResult, err error) {
 	r.Target = p.target
-	all := loadgen.NewHistogram()
-	var least, most time.Duration
-	for r.Sent < f.count {
+	var took []time.Duration
+	for r.Sent < f.count && err == nil {
 		if r.Sent > 0 && !pause(ctx, f.interval) {
 			break
 		}
 		r.Sent++
-		took, failed := timed(ctx, f.timeout, p.trip)
-		if err = failed; err != nil {
-			break
+		limited, cancel := context.WithTimeout(ctx, f.timeout)
+		begun := time.Now()
+		if err = p.trip(limited); err == nil {
+			took = append(took, time.Since(begun))
 		}
-		if r.OK++; r.OK == 1 {
-			least = took
-		}
-		least, most = min(least, took), max(most, took)
-		_ = all.RecordValue(min(int64(took), loadgen.HighestLatency)) // the range is limited here
+		cancel()
 	}
-	r.Min, r.Max = least.Seconds(), most.Seconds()
-	// A histogram knows its values by three digits.
-	r.P50 = min(max(time.Duration(all.ValueAtQuantile(50)), least), most).Seconds()
-	r.P99 = min(max(time.Duration(all.ValueAtQuantile(99)), least), most).Seconds()
+	if r.OK = len(took); r.OK > 0 {
+		slices.Sort(took)
+		at := func(percent int) float64 { return took[max((r.OK*percent+99)/100-1, 0)].Seconds() }
+		r.Min, r.P50, r.P99, r.Max = at(0), at(50), at(99), at(100)
+	}
 	return r, err
-}
-
-// timed makes one round trip.
-func timed(ctx context.Context, timeout time.Duration, trip func(context.Context) error) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	begun := time.Now()
-	err := trip(ctx)
-	return time.Since(begun), err
 }
 
 // pause waits; false means that ctx has ended.
@@ -230,20 +220,4 @@ func (r *pingResult) rows() [][]string {
 		{"TARGET", "ROUND TRIPS", "MIN", "P50", "P99", "MAX"},
 		{benchview.Clean(r.Target), fmt.Sprintf("%d of %d", r.OK, r.Sent), text(r.Min), text(r.P50), text(r.P99), text(r.Max)},
 	}
-}
-
-// usageCode is the exit code of a usage error, 0 for others.
-func usageCode(err error) int {
-	if code := cli.Exit(err); code == cli.CodeUsage {
-		return code
-	}
-	return 0
-}
-
-// hintOf is the hint of an error, if it has one.
-func hintOf(err error) string {
-	if e := (*cli.Error)(nil); errors.As(err, &e) {
-		return e.Hint
-	}
-	return ""
 }
