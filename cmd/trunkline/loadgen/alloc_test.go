@@ -33,7 +33,7 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 				frame.Finish(in, start)
 				out = out[n:]
 			}
-			if used, _, err := c.take(d, in, len(in), g.now()); used != len(in) || err != nil {
+			if used, _, err := c.take(d, in, len(in), false, g.now()); used != len(in) || err != nil {
 				t.Fatal(used, err)
 			}
 		}
@@ -68,7 +68,7 @@ func TestRepliesDoNotAllocate(t *testing.T) {
 		in := []byte(stream)
 		var r reply
 		if n := testing.AllocsPerRun(1000, func() {
-			if n, _, err := d.next(in, &r); n != len(in) || err != nil {
+			if n, _, err := d.next(in, false, &r); n != len(in) || err != nil {
 				t.Fatal(n, err)
 			}
 		}); n != 0 {

@@ -58,12 +58,11 @@ func (g *generator) collect(done <-chan struct{}, observe func(Sample)) *Result 
 // measuring, as the last one of warming up does.
 func (c *collector) boundary() int64 {
 	every := int64(c.g.plan.Interval)
-	since := c.from - c.g.warm
-	next := since - since%every
-	if since >= 0 || since%every == 0 {
-		next += every
+	passed := (c.from - c.g.warm) % every
+	if passed < 0 {
+		passed += every
 	}
-	return c.g.warm + next
+	return c.from + every - passed
 }
 
 // turn takes the sample that ends now.

@@ -187,7 +187,7 @@ func (c *conn) read(nc net.Conn) {
 		n, err := nc.Read(buf[have:])
 		now := c.g.now()
 		have += n
-		used, need, bad := c.take(d, buf[:have], n, now)
+		used, need, bad := c.take(d, buf[:have], n, errors.Is(err, io.EOF), now)
 		switch {
 		case bad == errFinal:
 			return
@@ -196,9 +196,6 @@ func (c *conn) read(nc net.Conn) {
 			return
 		}
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				c.takeLast(d, buf[used:have], now)
-			}
 			return
 		}
 		have = copy(buf, buf[used:have])
@@ -238,15 +235,16 @@ func (c *conn) setError(why string) {
 	c.words = append(c.words[:0], why...)
 }
 
-// take counts the replies in the bytes read, of which fresh are new.
-func (c *conn) take(d dialect, in []byte, fresh int, now int64) (used, need int, err error) {
+// take counts the replies in the bytes read, of which fresh are new and behind which nothing follows
+// with ended.
+func (c *conn) take(d dialect, in []byte, fresh int, ended bool, now int64) (used, need int, err error) {
 	r := &c.reply
 	c.mu.Lock()
 	c.shard.mu.Lock()
 	c.account(now).Bytes.Received += int64(fresh)
 	for used < len(in) {
 		var n int
-		if n, need, err = d.next(in[used:], r); n == 0 || err != nil {
+		if n, need, err = d.next(in[used:], ended, r); n == 0 || err != nil {
 			break
 		}
 		used += n
@@ -266,18 +264,6 @@ func (c *conn) take(d dialect, in []byte, fresh int, now int64) (used, need int,
 		c.nudge()
 	}
 	return used, need, err
-}
-
-// takeLast counts a reply that the end of the stream has completed.
-func (c *conn) takeLast(d dialect, in []byte, now int64) {
-	var r reply
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.shard.mu.Lock()
-	defer c.shard.mu.Unlock()
-	if d.end(in, &r) {
-		c.end(&r, now)
-	}
 }
 
 // end ends the request that a reply belongs to. Both locks are held; it does not allocate for a

@@ -101,7 +101,7 @@ const (
 	expected     = `"ok":false,"result":null,"error":{"code":"` + expectedCode + `"`
 )
 
-func (e *envelopes) next(in []byte, r *reply) (n, need int, err error) {
+func (e *envelopes) next(in []byte, _ bool, r *reply) (n, need int, err error) {
 	line, n, need, err := e.split(in)
 	if n > 0 {
 		err = e.read(line, r)
@@ -143,8 +143,6 @@ func (e *envelopes) readWhole(line []byte, r *reply) error {
 	r.ok = r.ok || string(r.code) == expectedCode
 	return nil
 }
-
-func (*envelopes) end([]byte, *reply) bool { return false }
 
 func begins(line []byte, head string) bool {
 	return len(line) >= len(head) && string(line[:len(head)]) == head

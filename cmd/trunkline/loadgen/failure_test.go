@@ -125,7 +125,7 @@ func TestAServerThatIsAway(t *testing.T) {
 func TestWhatTheServerSaysLast(t *testing.T) {
 	g, c := lonely(t, Plan{Schedule: Schedule{To: 1000}, Depth: 4})
 	c.fill()
-	c.take(newDialect(ProtocolKernel), refusal(nil, "RESOURCE_EXHAUSTED"), 0, g.now())
+	c.take(newDialect(ProtocolKernel), refusal(nil, "RESOURCE_EXHAUSTED"), 0, false, g.now())
 	c.detach(true)
 	a := g.shards[0].accounts[measuring]
 	if a.Errors["RESOURCE_EXHAUSTED"] != a.Sent || a.Lost != 1 || g.shards[0].inFlight != 0 {
@@ -136,7 +136,7 @@ func TestWhatTheServerSaysLast(t *testing.T) {
 func TestGarbageEndsTheConnection(t *testing.T) {
 	g, c := lonely(t, Plan{Schedule: Schedule{To: 1000}, Depth: 4})
 	c.fill()
-	if _, _, err := c.take(newDialect(ProtocolKernel), []byte("HTTP/1.1 400 Bad\r\n\r\n"), 0, g.now()); err == nil {
+	if _, _, err := c.take(newDialect(ProtocolKernel), []byte("HTTP/1.1 400 Bad\r\n\r\n"), 0, false, g.now()); err == nil {
 		t.Error("no error")
 	}
 	c.setError(errorProtocol)

@@ -49,10 +49,15 @@ func (l *lines) begin(line []byte, r *reply) (ok bool) {
 	return false
 }
 
-func (l *lines) next(in []byte, r *reply) (n, need int, err error) {
+func (l *lines) next(in []byte, ended bool, r *reply) (n, need int, err error) {
 	line, n, need, err := l.split(in)
-	if n > 0 {
+	switch {
+	case n > 0:
 		err = l.read(line, r)
+	case ended && !l.numbered: // its last line needs no end
+		if line, status := ndjson.Last(in, maxReply); status == ndjson.Line && l.read(line, r) == nil {
+			n = len(in)
+		}
 	}
 	return n, need, err
 }
@@ -105,9 +110,4 @@ func (l *lines) readCode(r *reply) {
 		kind, _, _ := bytes.Cut(m.Raw, []byte(":"))
 		r.code = clip(kind)
 	}
-}
-
-func (l *lines) end(in []byte, r *reply) bool {
-	line, status := ndjson.Last(in, maxReply)
-	return !l.numbered && status == ndjson.Line && l.read(line, r) == nil
 }

@@ -25,10 +25,9 @@ type reply struct {
 // dialect reads the replies of one connection.
 type dialect interface {
 	// next reads the reply at the front of in: n is its length. With n 0 the reply is not whole; it
-	// needs at least need bytes. It does not allocate for a reply that is a success.
-	next(in []byte, r *reply) (n, need int, err error)
-	// end reads what is left when the stream has ended; ok reports whether that is a reply.
-	end(in []byte, r *reply) (ok bool)
+	// needs at least need bytes. With ended nothing follows in. It does not allocate for a reply
+	// that is a success.
+	next(in []byte, ended bool, r *reply) (n, need int, err error)
 }
 
 // maxReply bounds one reply, in bytes: three times what servers send at most.
@@ -75,7 +74,7 @@ func newFrames() *frames {
 // head is how servers begin nearly all replies: a map of three whose first member is an id of ours.
 const head = "\x83\xa2id\xac"
 
-func (f *frames) next(in []byte, r *reply) (n, need int, err error) {
+func (f *frames) next(in []byte, _ bool, r *reply) (n, need int, err error) {
 	kind, payload, n := frame.Split(in, maxReply)
 	switch {
 	case n == frame.Malformed:
@@ -130,8 +129,6 @@ func (f *frames) read(payload []byte, r *reply) error {
 
 var unknownCode = []byte("error without code")
 
-func (*frames) end([]byte, *reply) bool { return false }
-
 // responses reads HTTP/1.1 responses, which come in request order (RFC 9112).
 type responses struct {
 	code     [16]byte
@@ -141,7 +138,7 @@ type responses struct {
 // maxHeader bounds the header of a response, in bytes.
 const maxHeader = 64 << 10
 
-func (h *responses) next(in []byte, r *reply) (n, need int, err error) {
+func (h *responses) next(in []byte, ended bool, r *reply) (n, need int, err error) {
 	end := bytes.Index(in[h.searched:], []byte("\r\n\r\n"))
 	if end < 0 {
 		if len(in) > maxHeader {
@@ -158,9 +155,10 @@ func (h *responses) next(in []byte, r *reply) (n, need int, err error) {
 	switch {
 	case m.chunked:
 		n, need, err = chunked(in, end)
+	case m.length < 0 && ended:
+		n = len(in)
 	case m.length < 0:
-		h.searched = 0
-		return 0, len(in) + 1, nil
+		n, need = 0, len(in)+1
 	case m.length > maxReply-end:
 		err = errTooLarge
 	default:
@@ -169,10 +167,10 @@ func (h *responses) next(in []byte, r *reply) (n, need int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
+	h.searched = 0
 	if n == 0 || n > len(in) {
 		return 0, need, nil
 	}
-	h.searched = 0
 	return n, 0, nil
 }
 
@@ -199,16 +197,8 @@ func (h *responses) read(header []byte, r *reply) (m framing, err error) {
 		r.code = strconv.AppendInt(append(h.code[:0], "HTTP "...), int64(status), 10)
 	}
 	m.length = -1
-	for rest := header; ; {
-		line := bytes.IndexByte(rest, '\n')
-		if line < 0 || line+1 == len(rest) {
-			break
-		}
-		rest = rest[line+1:]
-		if c := rest[0] | 0x20; c != 'c' && c != 't' {
-			continue // no field that counts begins with it
-		}
-		if err := m.field(rest[:max(bytes.IndexByte(rest, '\r'), 0)], r); err != nil {
+	for line := range bytes.Lines(header) {
+		if err := m.field(line, r); err != nil {
 			return m, err
 		}
 	}
@@ -223,12 +213,8 @@ func (h *responses) read(header []byte, r *reply) (m framing, err error) {
 }
 
 func (m *framing) field(line []byte, r *reply) error {
-	colon := bytes.IndexByte(line, ':')
-	if colon < 0 {
-		return nil
-	}
-	name, value := line[:colon], bytes.TrimSpace(line[colon+1:])
-	switch {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	switch value = bytes.TrimSpace(value); {
 	case is(name, "content-length"):
 		n, ok := parseDigits(value, 9, 10)
 		if !ok {
@@ -237,13 +223,10 @@ func (m *framing) field(line []byte, r *reply) error {
 		m.length = n
 	case is(name, "transfer-encoding"):
 		m.chunked = is(value, "chunked")
-	case is(name, "connection"):
-		switch {
-		case is(value, "close"):
-			r.final = true
-		case is(value, "keep-alive"):
-			r.final = false
-		}
+	case is(name, "connection") && is(value, "close"):
+		r.final = true
+	case is(name, "connection") && is(value, "keep-alive"):
+		r.final = false
 	}
 	return nil
 }
@@ -262,12 +245,20 @@ func parseDigits(digits []byte, most, base int) (n int, ok bool) {
 	return int(u), err == nil
 }
 
-// chunked finds the end of a chunked body that begins at in[at]; n is 0 if it is not there yet.
+// chunked finds the end of a chunked body that begins at in[at], which is the empty line behind its
+// last chunk and its trailer; n is 0 if it is not there yet.
 func chunked(in []byte, at int) (n, need int, err error) {
-	for {
+	for last := false; ; {
 		line, _, found := bytes.Cut(in[at:], []byte("\r\n"))
 		if !found {
 			return 0, len(in) + 1, nil
+		}
+		at += len(line) + len("\r\n")
+		if last {
+			if len(line) == 0 {
+				return at, 0, nil
+			}
+			continue
 		}
 		digits, _, _ := bytes.Cut(line, []byte(";"))
 		size, ok := parseDigits(bytes.TrimSpace(digits), 7, 16)
@@ -276,39 +267,14 @@ func chunked(in []byte, at int) (n, need int, err error) {
 			return 0, 0, errMalformed
 		case at+size > maxReply:
 			return 0, 0, errTooLarge
+		case size == 0:
+			last = true
+			continue
 		}
-		at += len(line) + 2
-		if size == 0 {
-			return trailer(in, at)
-		}
-		if at += size + 2; at > len(in) {
+		if at += size + len("\r\n"); at > len(in) {
 			return 0, at, nil
 		}
 	}
-}
-
-// trailer finds the empty line behind the last chunk.
-func trailer(in []byte, at int) (n, need int, err error) {
-	for {
-		line, _, found := bytes.Cut(in[at:], []byte("\r\n"))
-		if !found {
-			return 0, len(in) + 1, nil
-		}
-		at += len(line) + 2
-		if len(line) == 0 {
-			return at, 0, nil
-		}
-	}
-}
-
-// end is the end of a body without a length.
-func (h *responses) end(in []byte, r *reply) bool {
-	at := bytes.Index(in, []byte("\r\n\r\n"))
-	if at < 0 {
-		return false
-	}
-	m, err := h.read(in[:at+4], r)
-	return err == nil && !m.chunked && m.length < 0
 }
 
 // HTTPReplies counts the responses of HTTP/1.1 that in begins with, on a connection that is kept,
@@ -318,7 +284,7 @@ func HTTPReplies(in []byte) (used, replies int, err error) {
 	var h responses
 	var r reply
 	for used < len(in) {
-		n, _, err := h.next(in[used:], &r)
+		n, _, err := h.next(in[used:], false, &r)
 		switch {
 		case err != nil || n == 0:
 			return used, replies, err

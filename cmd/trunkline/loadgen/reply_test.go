@@ -53,7 +53,7 @@ func replies(t *testing.T, protocol, stream string, ended bool) (got []string, e
 		for _, have := range []int{cut, len(stream)} {
 			for used < have && err == nil {
 				var n, need int
-				n, need, err = d.next([]byte(stream[used:have]), &r)
+				n, need, err = d.next([]byte(stream[used:have]), false, &r)
 				if n == 0 && err == nil && need <= have-used {
 					t.Fatalf("cut %d: at %d of %d it needs %d", cut, used, have, need)
 				}
@@ -64,8 +64,11 @@ func replies(t *testing.T, protocol, stream string, ended bool) (got []string, e
 				used += n
 			}
 		}
-		if ended && err == nil && d.end([]byte(stream[used:]), &r) {
-			now = append(now, show(&r))
+		if ended && err == nil && used < len(stream) {
+			var n int
+			if n, _, err = d.next([]byte(stream[used:]), true, &r); n > 0 {
+				now = append(now, show(&r))
+			}
 		}
 		if cut > 0 && strings.Join(now, "|") != strings.Join(got, "|") {
 			t.Fatalf("cut at %d: %q, before %q", cut, now, got)
@@ -176,7 +179,7 @@ func TestLimitOfAHeader(t *testing.T) {
 	f := func(n int, want error) {
 		t.Helper()
 		var r reply
-		if got, _, err := newDialect(ProtocolHTTP).next([]byte("HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", n-20)), &r); got != 0 || err != want {
+		if got, _, err := newDialect(ProtocolHTTP).next([]byte("HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", n-20)), false, &r); got != 0 || err != want {
 			t.Errorf("%d bytes: %d %v", n, got, err)
 		}
 	}
@@ -209,7 +212,7 @@ func fuzzDialect(f *testing.F, protocol string) {
 		d := newDialect(protocol)
 		var r reply
 		for len(in) > 0 {
-			n, need, err := d.next(in, &r)
+			n, need, err := d.next(in, false, &r)
 			if err != nil {
 				return
 			}
@@ -217,7 +220,7 @@ func fuzzDialect(f *testing.F, protocol string) {
 				t.Fatalf("%d of %d, need %d, code %q", n, len(in), need, r.code)
 			}
 			if n == 0 {
-				d.end(in, &r)
+				_, _, _ = d.next(in, true, &r)
 				return
 			}
 			in = in[n:]
