@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -168,7 +167,7 @@ func (f *benchFlags) plan(cmd *cobra.Command, args []string) (loadgen.Plan, erro
 	if p.Mix, err = f.mix(&p); err != nil {
 		return p, err
 	}
-	if p.Count > 0 && !cmd.Flags().Changed("duration") && p.Interval > 0 {
+	if p.Count > 0 && !cmd.Flags().Changed("duration") {
 		p.OnlyCount()
 	}
 	return p, cli.AsUsage(p.Check(), helpHint(cmd))
@@ -190,40 +189,37 @@ func (f *benchFlags) benchTarget(cmd *cobra.Command, args []string) (t loadgen.T
 	} else if t.Addr, err = f.settingsTarget(cmd, t.Protocol); err != nil {
 		return t, err
 	}
-	cfg, err := f.tls()
-	if err != nil {
+	if t.TLS, err = f.tls(); err != nil {
 		return t, err
 	}
-	network, addr, secure, err := t.Place()
+	network, _, _, err := t.Place()
 	if err != nil {
 		return t, cli.AsUsage(err, "")
 	}
+	f.target = t.Addr
+	t.Token, err = benchToken(cmd, t.Protocol, network == "unix")
+	return t, cli.AsUsage(err, "")
+}
+
+// benchToken is what connections authenticate with, "" for none.
+func benchToken(cmd *cobra.Command, protocol string, local bool) (string, error) {
 	switch {
-	case t.Protocol == loadgen.ProtocolToolhost && network != "unix":
-		t.Token = os.Getenv("MACHINA_API_TOKEN")
-	case t.Protocol == loadgen.ProtocolThreads:
+	case protocol == loadgen.ProtocolThreads:
 		token, err := threadsToken("")
 		if err != nil {
-			return t, err
+			return "", err
 		}
-		if t.Token, err = token(); err != nil {
-			return t, cli.AsUsage(err, "")
-		}
-	}
-	if t.Protocol == loadgen.ProtocolExacta && network != "unix" {
+		return token()
+	case protocol == loadgen.ProtocolToolhost && !local:
+		return os.Getenv("MACHINA_API_TOKEN"), nil
+	case protocol == loadgen.ProtocolExacta && !local:
 		c, err := loadConfig(cmd)
 		if err != nil {
-			return t, err
+			return "", err
 		}
-		if t.Token, err = c.Exacta.Token(); err != nil {
-			return t, cli.AsUsage(err, "")
-		}
+		return c.Exacta.Token()
 	}
-	f.target = t.Addr
-	t.Dial = func(ctx context.Context) (net.Conn, error) {
-		return loadgen.Dial(ctx, network, addr, secure || cfg != nil, cfg)
-	}
-	return t, nil
+	return "", nil
 }
 
 // settingsTarget is the address of the first listener that the settings give a protocol.

@@ -80,6 +80,7 @@ func TestRepliesDoNotAllocate(t *testing.T) {
 	f(ProtocolToolhost, "{\"ok\":false,\"status\":\"TOOL_ERROR\"}\n")
 	f(ProtocolThreads, "{\"id\":\"00000000000f\",\"ok\":true,\"result\":{}}\n")
 	f(ProtocolThreads, "{\"id\":\"00000000000f\",\"ok\":false,\"error\":{\"code\":\"NOT_FOUND\"}}\n")
+	f(ProtocolExacta, `{"ipc_version":"1.0","type":"response","request_id":"`+anyUUID+`","ok":false,"error":{"code":"ST-001"}}`+"\n")
 	f(ProtocolHTTP, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
 	f(ProtocolHTTP, "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
 	a := newAccount([]Share{{Name: "m"}})

@@ -49,8 +49,7 @@ func TestLimitsOfAPlan(t *testing.T) {
 	f("together at most", func(p *Plan) { p.Duration, p.Warmup = MaxDuration, 1 })
 	f("duration 0s", func(p *Plan) { p.Duration = 0 })
 	f("warm-up -1ns", func(p *Plan) { p.Warmup = -1 })
-	f("", func(p *Plan) { p.Duration, p.Interval = 100*time.Second, time.Millisecond })
-	f("more than 100000", func(p *Plan) { p.Duration, p.Interval = 100*time.Second+1, time.Millisecond })
+	f("", func(p *Plan) { p.Duration, p.Interval = MaxDuration, time.Millisecond })
 	f("interval 0s", func(p *Plan) { p.Interval = 0 })
 	f("", func(p *Plan) { p.Timeout = time.Duration(HighestLatency) })
 	f("timeout 1h0m0.000000001s", func(p *Plan) { p.Timeout = time.Duration(HighestLatency) + 1 })
@@ -110,7 +109,6 @@ func TestOnlyCount(t *testing.T) {
 	f(0, time.Second, MaxDuration)
 	f(2*time.Second, time.Second, MaxDuration-2*time.Second)
 	f(2*time.Second, MaxDuration, MaxDuration-2*time.Second)
-	f(time.Second, time.Millisecond, 99*time.Second)
 	p := goodPlan()
 	p.Warmup = MaxDuration + 1
 	if p.OnlyCount(); p.Duration != 1 || p.Check() == nil {

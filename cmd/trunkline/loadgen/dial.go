@@ -16,7 +16,7 @@ import (
 // ErrConnect is the error of a server that is not reached, before anything was measured.
 var ErrConnect = errors.New("cannot connect")
 
-// Place splits the address of the target into what Dial takes.
+// Place splits the address of the target into what a dialer takes.
 func (t *Target) Place() (network, addr string, secure bool, err error) {
 	if t.Protocol == ProtocolHTTP {
 		return t.placeOfURL()
@@ -48,30 +48,22 @@ func (t *Target) placeOfURL() (network, addr string, secure bool, err error) {
 	return "tcp", net.JoinHostPort(u.Hostname(), port), u.Scheme == "https", nil
 }
 
-// dial connects once.
+// dial connects once. The name that the certificate must have is the host of Addr unless TLS names
+// another.
 func (t *Target) dial(ctx context.Context) (net.Conn, error) {
 	if t.Dial != nil {
 		return t.Dial(ctx)
 	}
 	network, addr, secure, err := t.Place()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case t.TLS != nil:
+		return (&tls.Dialer{Config: t.TLS}).DialContext(ctx, network, addr)
+	case secure:
+		return (&tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12}}).DialContext(ctx, network, addr)
 	}
-	return Dial(ctx, network, addr, secure, nil)
-}
-
-// Dial connects to addr of a network, with TLS if secure is set; cfg may be nil. The name that the
-// certificate must have is the host of addr unless cfg names another.
-func Dial(ctx context.Context, network, addr string, secure bool, cfg *tls.Config) (net.Conn, error) {
-	if !secure {
-		var d net.Dialer
-		return d.DialContext(ctx, network, addr)
-	}
-	if cfg == nil {
-		cfg = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	d := tls.Dialer{Config: cfg}
-	return d.DialContext(ctx, network, addr)
+	return new(net.Dialer).DialContext(ctx, network, addr)
 }
 
 // greet does what a connection needs before its first request: for all kinds of lines, to
@@ -93,7 +85,7 @@ func (t *Target) greet(ctx context.Context, nc net.Conn) (answer []byte, err err
 		return nil, err
 	}
 	var r reply
-	if err := newLines(t.Protocol == ProtocolThreads).read(answer, &r); err != nil {
+	if err := newLines(t.Protocol).read(answer, &r); err != nil {
 		return nil, err
 	}
 	if !r.ok {

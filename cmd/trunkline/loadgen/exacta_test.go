@@ -150,7 +150,7 @@ func TestEnvelopes(t *testing.T) {
 	}
 	const id = `"01234567-0001-4000-8000-00000000000f"`
 	f(response(id, `,"ok":true,"result":{},"error":null`), "ok id=f")
-	f(response(id, `,"ok":false,"result":null,"error":{"code":"ST-001","category":"State"}`), "ok id=f")
+	f(response(id, `,"ok":false,"result":null,"error":{"code":"ST-001","category":"State"}`), "ok id=f ST-001")
 	f(response(id, `,"ok":false,"result":null,"error":{"code":"ST-003","category":"State"}`), "id=f ST-003")
 	f(response(id, ` ,"ok":false,"error":{"category":"State","code":"ST-001"}`), "ok id=f ST-001")
 	f(response("null", `,"ok":false,"result":null,"error":{"code":"IPC-001"}`), "stray IPC-001")

@@ -7,10 +7,12 @@ import (
 	"trunkline/codec/ndjson"
 )
 
-// lines reads the replies of toolhost §2 and, where they are numbered, of threads §2.4: one line
-// each, in request order.
+// lines reads the replies of toolhost §2, threads §2.4 and exacta §3: one line each, in request order
+// where they have no ids. A command of exacta that an idle project refuses because of its state
+// reached the queue of the project, and is answered well.
 type lines struct {
-	numbered bool // each begins with the id of its request
+	protocol string
+	id       int // the length of ids, whose last digits are ours; 0 if there are none
 	names    *jsonx.Names
 	members  [4]jsonx.Member
 	fault    *jsonx.Names
@@ -18,8 +20,18 @@ type lines struct {
 	scanned  int
 }
 
-func newLines(numbered bool) *lines {
-	return &lines{numbered: numbered, names: jsonx.NewNames("ok", "status", "error", "id"), fault: jsonx.NewNames("code")}
+func newLines(protocol string) *lines {
+	l := &lines{protocol: protocol, fault: jsonx.NewNames("code")}
+	switch protocol {
+	case ProtocolExacta:
+		l.id, l.names = uuidWidth, jsonx.NewNames("ok", "type", "error", "request_id")
+	case ProtocolThreads:
+		l.id = idWidth
+		fallthrough
+	default:
+		l.names = jsonx.NewNames("ok", "status", "error", "id")
+	}
+	return l
 }
 
 // wellBegun are the starts of nearly all good replies.
@@ -34,7 +46,7 @@ const (
 // begin reads the start of nearly all good replies.
 func (l *lines) begin(line []byte, r *reply) (ok bool) {
 	const end = len(lineHead) + idWidth
-	if l.numbered {
+	if l.id > 0 {
 		if len(line) < end+len(wellNumbered) || string(line[:len(lineHead)]) != lineHead || string(line[end:end+len(wellNumbered)]) != wellNumbered {
 			return false
 		}
@@ -50,29 +62,20 @@ func (l *lines) begin(line []byte, r *reply) (ok bool) {
 }
 
 func (l *lines) next(in []byte, ended bool, r *reply) (n, need int, err error) {
-	line, n, need, err := l.split(in)
-	switch {
-	case n > 0:
-		err = l.read(line, r)
-	case ended && !l.numbered: // its last line needs no end
-		if line, status := ndjson.Last(in, maxReply); status == ndjson.Line && l.read(line, r) == nil {
-			n = len(in)
-		}
-	}
-	return n, need, err
-}
-
-// split cuts the first line, as next does.
-func (l *lines) split(in []byte) (line []byte, n, need int, err error) {
 	line, n, status, scanned := ndjson.Split(in, l.scanned, maxReply)
 	l.scanned = scanned
 	switch status {
-	case ndjson.More:
-		return nil, 0, len(in) + 1, nil
 	case ndjson.TooLong:
-		return nil, 0, 0, errTooLarge
+		return 0, 0, errTooLarge
+	case ndjson.More:
+		if ended && l.id == 0 { // the last line needs no end
+			if line, status := ndjson.Last(in, maxReply); status == ndjson.Line && l.read(line, r) == nil {
+				return len(in), 0, nil
+			}
+		}
+		return 0, len(in) + 1, nil
 	}
-	return line, n, 0, nil
+	return n, 0, l.read(line, r)
 }
 
 func (l *lines) read(line []byte, r *reply) error {
@@ -83,13 +86,18 @@ func (l *lines) read(line []byte, r *reply) error {
 	if res, _ := l.names.Scan(line, jsonx.MaxDepth, l.members[:]); res != jsonx.ScanOK {
 		return errMalformed
 	}
-	if l.numbered {
-		if m := l.members[3]; m.Kind == jsonx.String {
-			r.id, r.hasID = hexID(m.Raw)
+	if kind := l.members[1]; l.protocol == ProtocolExacta && kind.Kind == jsonx.String && string(kind.Raw) == "event" {
+		r.none = true
+		return nil
+	}
+	if id := l.members[3]; l.id > 0 {
+		if id.Kind == jsonx.String && len(id.Raw) == l.id {
+			r.id, r.hasID = hexID(id.Raw[l.id-idWidth:])
 		}
 		r.stray = !r.hasID
 	}
 	l.readCode(r)
+	r.ok = r.ok || l.protocol == ProtocolExacta && string(r.code) == expectedCode
 	return nil
 }
 

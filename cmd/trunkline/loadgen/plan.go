@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,8 +28,6 @@ const (
 	MaxRate = 10_000_000
 	// MaxDuration bounds warming up and measuring together.
 	MaxDuration = 24 * time.Hour
-	// maxIntervals bounds how often a run is observed: a day of seconds.
-	maxIntervals = 100_000
 	// maxShares bounds the mix: each method has its own histograms.
 	maxShares = 64
 	// maxErrorKinds bounds the codes that are counted apart; further ones count as otherErrors.
@@ -60,7 +59,9 @@ type Target struct {
 	Protocol string
 	// Addr is host:port, tcp://host:port, tls://host:port or unix:///path; for ProtocolHTTP a URL.
 	Addr string
-	// Dial connects; nil means a plain or, with tls:// or https://, a TLS connection to Addr.
+	// TLS is for all connections; nil is the default for tls:// and https://, and none for others.
+	TLS *tls.Config
+	// Dial connects in another way; nil is to Addr.
 	Dial func(ctx context.Context) (net.Conn, error)
 	// Token is what connections of ProtocolToolhost, ProtocolThreads and ProtocolExacta
 	// authenticate with; "" is none, which ProtocolThreads does not take.
@@ -223,27 +224,18 @@ func (p *Plan) checkTimes() error {
 		return fmt.Errorf("cannot use timeout %s: want 1ms to %s", p.Timeout, time.Duration(HighestLatency))
 	case p.Interval < time.Millisecond:
 		return fmt.Errorf("cannot use interval %s: want at least 1ms", p.Interval)
-	case p.Duration > p.longest():
-		return fmt.Errorf("cannot use interval %s: the run would have more than %d", p.Interval, maxIntervals)
 	}
 	return nil
 }
 
-// longest is the greatest Duration that the limits allow beside Warmup and Interval.
-func (p *Plan) longest() time.Duration {
-	most := MaxDuration
-	if p.Interval < MaxDuration/maxIntervals {
-		most = maxIntervals * p.Interval
-	}
-	return most - p.Warmup
-}
-
 // OnlyCount takes the bound of time off a plan that has a count: its Duration becomes the longest
 // there is.
-func (p *Plan) OnlyCount() { p.Duration = max(p.longest(), 1) }
+func (p *Plan) OnlyCount() { p.Duration = max(MaxDuration-p.Warmup, 1) }
 
 // Timed reports whether Duration was meant to bound the plan, and not only its count.
-func (p *Plan) Timed() bool { return p.Duration > 0 && (p.Count == 0 || p.Duration < p.longest()) }
+func (p *Plan) Timed() bool {
+	return p.Duration > 0 && (p.Count == 0 || p.Duration < MaxDuration-p.Warmup)
+}
 
 // checkMix completes the mix and makes every message of it once.
 func (p *Plan) checkMix() error {

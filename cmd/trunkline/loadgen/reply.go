@@ -46,12 +46,8 @@ func newDialect(protocol string) dialect {
 	switch protocol {
 	case ProtocolKernel:
 		return newFrames()
-	case ProtocolToolhost:
-		return newLines(false)
-	case ProtocolThreads:
-		return newLines(true)
-	case ProtocolExacta:
-		return newEnvelopes()
+	case ProtocolToolhost, ProtocolThreads, ProtocolExacta:
+		return newLines(protocol)
 	}
 	return &responses{}
 }
