@@ -69,16 +69,8 @@ func (c *conn) nudge() {
 
 // run is the writer: it lives until all of its requests have ended or the run is stopped.
 func (c *conn) run(ctx context.Context, nc net.Conn) {
-	for {
-		if nc == nil {
-			if nc = c.reconnect(ctx); nc == nil {
-				return
-			}
-		}
-		if !c.serve(nc) || ctx.Err() != nil {
-			return
-		}
-		nc = nil
+	for nc != nil && c.serve(nc) && ctx.Err() == nil {
+		nc = c.reconnect(ctx)
 	}
 }
 

@@ -21,9 +21,8 @@ package loadgen
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"runtime"
 	"sync"
@@ -90,13 +89,6 @@ func newGenerator(p Plan, secret uint64, workers int) (*generator, error) {
 		g.conns = append(g.conns, newConn(g, i))
 	}
 	return g, nil
-}
-
-// newSecret draws what makes the identifiers of a run its own.
-func newSecret() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return binary.LittleEndian.Uint64(b[:])
 }
 
 func (g *generator) identity() identity { return identity(g.secret >> 32) }
@@ -229,7 +221,7 @@ func (g *generator) countEnded() bool {
 // too, without an error: what is in flight then counts nowhere. The error is about the plan, or
 // wraps ErrConnect or ErrPrepare.
 func Run(ctx context.Context, p Plan, observe func(Sample)) (*Result, error) {
-	return run(ctx, p, observe, newAlarm, newSecret())
+	return run(ctx, p, observe, newAlarm, rand.Uint64())
 }
 
 func run(ctx context.Context, p Plan, observe func(Sample), newAlarm alarm, secret uint64) (*Result, error) {

@@ -95,34 +95,22 @@ func putHex(to []byte, n uint64) {
 	}
 }
 
-// hexID reads an id; ok is false for anything else than idWidth lower-case digits.
+// hexID reads an id; ok is false for anything else than idWidth digits.
 func hexID(text []byte) (id uint64, ok bool) {
 	if len(text) != idWidth {
 		return 0, false
 	}
-	for _, c := range text {
-		switch {
-		case c >= '0' && c <= '9':
-			id = id<<4 | uint64(c-'0')
-		case c >= 'a' && c <= 'f':
-			id = id<<4 | uint64(c-'a'+10)
-		default:
-			return 0, false
-		}
-	}
-	return id, true
+	id, err := strconv.ParseUint(string(text), 16, 64)
+	return id, err == nil
 }
 
+// putDecimal writes the last digits of n, with pad in front.
 func putDecimal(to []byte, n uint64, pad byte) {
-	i := len(to) - 1
-	for ; i >= 0; i-- {
-		to[i] = byte('0' + n%10)
-		if n /= 10; n == 0 {
-			break
+	for i := len(to) - 1; i >= 0; i-- {
+		if to[i] = pad; n > 0 || i == len(to)-1 {
+			to[i] = byte('0' + n%10)
 		}
-	}
-	for i--; i >= 0; i-- {
-		to[i] = pad
+		n /= 10
 	}
 }
 

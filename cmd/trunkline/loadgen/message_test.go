@@ -127,7 +127,7 @@ func TestDigits(t *testing.T) {
 			t.Errorf("%x: %s, %x %v", n, id, got, ok)
 		}
 	}
-	for _, bad := range []string{"", "0", "00000000000G", "00000000000F", "0000000000000"} {
+	for _, bad := range []string{"", "0", "00000000000g", "-00000000001", "0000000000000"} {
 		if _, ok := hexID([]byte(bad)); ok {
 			t.Error(bad)
 		}

@@ -158,27 +158,24 @@ func (g *generator) caller(ctx context.Context) (*client.Conn, error) {
 // effect.
 func callAll(ctx context.Context, conn *client.Conn, method string, n int64, body func(i int64) string, fine wire.Code) error {
 	return each(ctx, callers, n, func(ctx context.Context, i int64) error {
-		err := call(ctx, conn, method, body(i))
-		if said := (*client.Error)(nil); errors.As(err, &said) && said.Code == fine {
+		text := body(i)
+		if text == "" {
 			return nil
+		}
+		packed, err := transcode.EncodeJSON([]byte(text))
+		if err != nil {
+			return err
+		}
+		limited, cancel := context.WithTimeout(ctx, callTime)
+		defer cancel()
+		_, err = conn.Call(limited, "kernel", method, packed)
+		said := (*client.Error)(nil)
+		switch {
+		case errors.As(err, &said) && said.Code == fine:
+			return nil
+		case errors.Is(err, context.DeadlineExceeded):
+			return fmt.Errorf("no reply to %s: %w", method, err)
 		}
 		return err
 	})
-}
-
-func call(ctx context.Context, conn *client.Conn, method, body string) error {
-	if body == "" {
-		return nil
-	}
-	packed, err := transcode.EncodeJSON([]byte(body))
-	if err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	_, err = conn.Call(limited, "kernel", method, packed)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("no reply to %s: %w", method, err)
-	}
-	return err
 }

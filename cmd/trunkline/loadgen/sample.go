@@ -131,7 +131,7 @@ func (a *account) observe(share uint8, latency int64) {
 	if m.Latency == nil {
 		m.Latency = NewHistogram()
 	}
-	record(m.Latency, latency, 1)
+	_ = m.Latency.RecordValue(min(max(latency, LowestLatency), HighestLatency)) // the range is limited here
 }
 
 // succeed counts an answer.
@@ -238,9 +238,4 @@ func merge(into, from *hdrhistogram.Histogram) {
 	if into != nil && from != nil && from.TotalCount() > 0 {
 		into.Merge(from)
 	}
-}
-
-// record counts a latency within the limits of a histogram.
-func record(h *hdrhistogram.Histogram, ns, n int64) {
-	_ = h.RecordValues(min(max(ns, LowestLatency), HighestLatency), n) // the range is limited here
 }

@@ -84,7 +84,11 @@ func (c *conn) send(start, now int64) {
 	a := c.account(start)
 	a.Sent++
 	if g.table != nil {
-		a.lag(now - max(start, c.ready))
+		by := now - max(start, c.ready)
+		if by > int64(lagTolerance) {
+			a.behind++
+		}
+		a.longest = max(a.longest, by)
 	}
 }
 
@@ -101,14 +105,6 @@ func (c *conn) write1(seq, start int64) {
 	c.out = g.messages[share].append(c.out, &r)
 	c.shard.inFlight++
 	c.account(start).Bytes.Sent += int64(len(c.out) - before)
-}
-
-// lag counts by how much the generator itself was late.
-func (a *account) lag(by int64) {
-	if by > int64(lagTolerance) {
-		a.behind++
-	}
-	a.longest = max(a.longest, by)
 }
 
 // expire ends requests that waited too long to be sent.

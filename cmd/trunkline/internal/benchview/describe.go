@@ -163,26 +163,19 @@ func mostOften(t *loadgen.Sample) string {
 // nothing stands where there is no number: nothing answered, so there is no latency.
 const nothing = "-"
 
-// LatencyText is a latency for people: three digits in µs, ms or s, at most 8 cells for all that a
-// histogram can hold.
+// LatencyText is a latency for people: three digits in the greatest unit of µs, ms and s in which it
+// does not round to less than 1, at most 8 cells for all that a histogram can hold.
 func LatencyText(ns int64) string {
-	v, unit := scaled(ns)
-	if ns <= 0 {
-		return "0 " + unit
+	v, unit := float64(ns)/1e3, "µs"
+	switch {
+	case ns <= 0:
+		return "0 µs"
+	case v >= 999.5e3:
+		v, unit = v/1e6, "s"
+	case v >= 999.5:
+		v, unit = v/1e3, "ms"
 	}
 	return threeDigits(v) + " " + unit
-}
-
-// scaled returns ns in the greatest unit in which it does not round to less than 1.
-func scaled(ns int64) (v float64, unit string) {
-	v = float64(ns) / 1e3
-	switch {
-	case v < 999.5:
-		return v, "µs"
-	case v < 999.5e3:
-		return v / 1e3, "ms"
-	}
-	return v / 1e6, "s"
 }
 
 func threeDigits(v float64) string {
@@ -195,19 +188,7 @@ func threeDigits(v float64) string {
 	return CountText(whole(v))
 }
 
-// whole rounds v to an int64 and holds it at the ends of the range; what is no number is 0.
-func whole(v float64) int64 {
-	v = math.Round(v)
-	switch {
-	case math.IsNaN(v):
-		return 0
-	case v >= math.MaxInt64:
-		return math.MaxInt64
-	case v <= math.MinInt64:
-		return math.MinInt64
-	}
-	return int64(v)
-}
+func whole(v float64) int64 { return int64(math.Round(v)) }
 
 // CountText is a count with its thousands apart: 1,234,567.
 func CountText(n int64) string {
@@ -238,7 +219,7 @@ func perSecond(n int64, d time.Duration) float64 {
 // RateText is a number per second, without its unit. Small rates keep three digits, whole ones no
 // fraction.
 func RateText(v float64) string {
-	if v == math.Trunc(v) || math.Abs(v) >= 99.95 || math.IsNaN(v) {
+	if v == math.Trunc(v) || math.Abs(v) >= 99.95 {
 		return CountText(whole(v))
 	}
 	return threeDigits(v)

@@ -1,8 +1,6 @@
 package benchview
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -21,7 +19,8 @@ const jsonFormat = 1
 
 // JSON writes r as one indented object. Times and latencies are integers in nanoseconds (_ns),
 // rates are numbers per second (_per_second), sizes are bytes (_bytes); every latency is from the
-// intended start of its request. Members that have no value are null, never left out.
+// intended start of its request. Members that have no value are null, never left out; they are
+// sorted by name.
 //
 //	format                   1; another number means that members went or changed their meaning
 //	plan                     what was asked:
@@ -59,92 +58,64 @@ func JSON(w io.Writer, r *loadgen.Result) error {
 		intervals[i] = sampleOf(&r.Intervals[i])
 	}
 	return cli.WriteJSON(w, object{
-		{"format", jsonFormat},
-		{"plan", planOf(&r.Plan)},
-		{"start", r.Start.UTC().Format(time.RFC3339Nano)},
-		{"missed_schedule", r.MissedSchedule},
-		{"latest_lag_ns", r.LatestLag},
-		{"stopped", r.Stopped},
-		{"remarks", append([]string{}, sentences(r)...)},
-		{"total", sampleOf(&r.Total)},
-		{"intervals", intervals},
+		"format":          jsonFormat,
+		"plan":            planOf(&r.Plan),
+		"start":           r.Start.UTC().Format(time.RFC3339Nano),
+		"missed_schedule": r.MissedSchedule,
+		"latest_lag_ns":   r.LatestLag,
+		"stopped":         r.Stopped,
+		"remarks":         append([]string{}, sentences(r)...),
+		"total":           sampleOf(&r.Total),
+		"intervals":       intervals,
 	})
 }
 
-// object is a JSON object whose members keep their order.
-type object []member
-
-type member struct {
-	name  string
-	value any
-}
-
-// MarshalJSON implements json.Marshaler.
-func (o object) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	for i, m := range o {
-		b.WriteByte("{,"[min(i, 1)])
-		_ = enc.Encode(m.name)
-		b.WriteByte(':')
-		if err := enc.Encode(m.value); err != nil {
-			return nil, err
-		}
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
+type object map[string]any
 
 func planOf(p *loadgen.Plan) object {
 	mix := make([]object, len(p.Mix))
 	for i, sh := range p.Mix {
-		mix[i] = object{{"method", sh.Name}, {"weight", sh.Weight}, {"body_bytes", len(sh.Body)}}
+		mix[i] = object{"method": sh.Name, "weight": sh.Weight, "body_bytes": len(sh.Body)}
 	}
 	s := &p.Schedule
 	return object{
-		{"protocol", p.Target.Protocol},
-		{"address", address(p.Target)},
-		{"schedule", object{{"kind", kind(s.Kind)}, {"from_per_second", s.From}, {"to_per_second", s.To}}},
-		{"mix", mix},
-		{"connections", p.Conns},
-		{"depth", p.Depth},
-		{"warmup_ns", p.Warmup},
-		{"duration_ns", p.Duration},
-		{"count", p.Count},
-		{"timeout_ns", p.Timeout},
-		{"interval_ns", p.Interval},
-		{"seed", strconv.FormatUint(p.Seed, 10)},
+		"protocol":    p.Target.Protocol,
+		"address":     address(p.Target),
+		"schedule":    object{"kind": kind(s.Kind), "from_per_second": s.From, "to_per_second": s.To},
+		"mix":         mix,
+		"connections": p.Conns,
+		"depth":       p.Depth,
+		"warmup_ns":   p.Warmup,
+		"duration_ns": p.Duration,
+		"count":       p.Count,
+		"timeout_ns":  p.Timeout,
+		"interval_ns": p.Interval,
+		"seed":        strconv.FormatUint(p.Seed, 10),
 	}
 }
 
 func sampleOf(s *loadgen.Sample) object {
-	requests := []counted{{"due", s.Due}, {"sent", s.Sent}, {"done", s.Done}, {"failed", s.Failed}}
-	o := object{{"from_ns", s.From}, {"to_ns", s.To}}
-	for _, c := range requests {
-		o = append(o, member{c.name, c.n})
+	byMethod := make([]object, len(s.Methods))
+	for i, m := range s.Methods {
+		byMethod[i] = object{"method": m.Name, "done": m.Done, "failed": m.Failed, "latency": latencyOf(m.Latency)}
 	}
-	o = append(o, member{"in_flight", s.InFlight})
-	for _, c := range requests {
-		o = append(o, member{c.name + "_per_second", perSecond(c.n, s.To-s.From)})
+	o := object{
+		"from_ns":          s.From,
+		"to_ns":            s.To,
+		"in_flight":        s.InFlight,
+		"sent_again":       s.Resent,
+		"connections_lost": s.Lost,
+		"late_replies":     s.Late,
+		"sent_bytes":       s.Bytes.Sent,
+		"received_bytes":   s.Bytes.Received,
+		"latency":          latencyOf(s.Latency),
+		"errors":           s.Errors,
+		"methods":          byMethod,
 	}
-	errs := s.Errors
-	if errs == nil {
-		errs = map[string]int64{}
+	for name, n := range map[string]int64{"due": s.Due, "sent": s.Sent, "done": s.Done, "failed": s.Failed} {
+		o[name], o[name+"_per_second"] = n, perSecond(n, s.To-s.From)
 	}
-	byMethod := []object{}
-	for _, m := range s.Methods {
-		byMethod = append(byMethod, object{{"method", m.Name}, {"done", m.Done}, {"failed", m.Failed}, {"latency", latencyOf(m.Latency)}})
-	}
-	return append(o,
-		member{"sent_again", s.Resent},
-		member{"connections_lost", s.Lost},
-		member{"late_replies", s.Late},
-		member{"sent_bytes", s.Bytes.Sent},
-		member{"received_bytes", s.Bytes.Received},
-		member{"latency", latencyOf(s.Latency)},
-		member{"errors", errs},
-		member{"methods", byMethod})
+	return o
 }
 
 // latencyOf returns nil where nothing was recorded.
@@ -152,11 +123,11 @@ func latencyOf(h *hdrhistogram.Histogram) any {
 	if recorded(h) == 0 {
 		return nil
 	}
-	o := object{{"count", h.TotalCount()}, {"min_ns", h.Min()}, {"mean_ns", h.Mean()}, {"stddev_ns", h.StdDev()}}
+	o := object{"count": h.TotalCount(), "min_ns": h.Min(), "mean_ns": h.Mean(), "stddev_ns": h.StdDev(), "max_ns": h.Max()}
 	for i, ns := range h.ValueAtPercentilesSlice(barQuantiles) {
-		o = append(o, member{strings.ReplaceAll(barNames[i], ".", "") + "_ns", ns})
+		o[strings.ReplaceAll(barNames[i], ".", "")+"_ns"] = ns
 	}
-	return append(o, member{"max_ns", h.Max()})
+	return o
 }
 
 // Lines writes one line with the target and the load, "bench phase=start …"; show, which is for one
