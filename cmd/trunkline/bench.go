@@ -101,7 +101,7 @@ func runBench(cmd *cobra.Command, f *benchFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	tolerable, err := parseMaxErrors(f.maxErrors)
+	tooMany, err := parseMaxErrors(f.maxErrors)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func runBench(cmd *cobra.Command, f *benchFlags, args []string) error {
 	if err := out.write(r); err != nil {
 		return err
 	}
-	return verdict(ctx, r, tolerable)
+	return verdict(ctx, r, tooMany)
 }
 
 // benchError gives a failure before the first measurement its exit code and a hint.
@@ -141,17 +141,15 @@ func (f *benchFlags) benchError(err error) error {
 }
 
 // verdict turns a result into the exit code.
-func verdict(ctx context.Context, r *loadgen.Result, tolerable tolerance) error {
+func verdict(ctx context.Context, r *loadgen.Result, tooMany func(failed, all int64) error) error {
 	t := &r.Total
 	switch {
 	case ctx.Err() != nil && t.Done+t.Failed == 0:
 		return nil // ended before anything could be known
 	case t.Done == 0:
 		return cli.Errorf(cli.CodeFailed, "no request was answered well").WithHint("the summary has the errors by their code")
-	case tolerable.exceeded(t.Failed, t.Done+t.Failed):
-		return cli.Errorf(cli.CodeFailed, "%d of %d requests failed, more than --max-errors %s allows", t.Failed, t.Done+t.Failed, tolerable.text)
 	}
-	return nil
+	return tooMany(t.Failed, t.Done+t.Failed)
 }
 
 // plan makes the plan of the flags; all its errors are about usage.
@@ -323,30 +321,17 @@ func addBody(mix []loadgen.Share, text string) error {
 	return cli.Errorf(cli.CodeUsage, "cannot use --body %s: no --method has that name", name)
 }
 
-// tolerance is how many failures are no failure of the run.
-type tolerance struct {
-	text    string
-	number  int64
-	percent float64
-	part    bool
-}
-
-func parseMaxErrors(text string) (t tolerance, err error) {
-	t.text = text
+// parseMaxErrors reads --max-errors, and returns what is wrong with so many failures of all requests.
+func parseMaxErrors(text string) (tooMany func(failed, all int64) error, err error) {
 	number, part := strings.CutSuffix(text, "%")
-	if t.part = part; part {
-		if t.percent, err = parseNumber(number); err == nil && t.percent <= 100 {
-			return t, nil
+	most, err := parseNumber(number)
+	if err != nil || part && most > 100 || !part && most != math.Trunc(most) {
+		return nil, cli.Errorf(cli.CodeUsage, "cannot use --max-errors %q: want a number or a part like 0.1%%", text)
+	}
+	return func(failed, all int64) error {
+		if part && float64(failed)*100 <= most*float64(all) || !part && float64(failed) <= most {
+			return nil
 		}
-	} else if t.number, err = strconv.ParseInt(number, 10, 64); err == nil && t.number >= 0 {
-		return t, nil
-	}
-	return t, cli.Errorf(cli.CodeUsage, "cannot use --max-errors %q: want a number or a part like 0.1%%", text)
-}
-
-func (t *tolerance) exceeded(failed, all int64) bool {
-	if t.part {
-		return float64(failed)*100 > t.percent*float64(all)
-	}
-	return failed > t.number
+		return cli.Errorf(cli.CodeFailed, "%d of %d requests failed, more than --max-errors %s allows", failed, all, text)
+	}, nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"slices"
 	"strings"
@@ -162,32 +161,16 @@ func (p *Plan) checkTarget() error {
 
 func (p *Plan) checkSchedule() error {
 	s := p.Schedule
-	switch s.Kind {
-	case Max:
-		return nil
-	case Constant:
-		return checkRate(s.To, "rate")
-	case Ramp:
-	default:
+	good := func(rate float64) bool { return rate > 0 && rate <= MaxRate }
+	switch {
+	case s.Kind > Max:
 		return fmt.Errorf("cannot use schedule %d: no such kind", s.Kind)
-	}
-	for _, rate := range [...]float64{s.From, s.To} {
-		if rate == 0 {
-			continue
-		}
-		if err := checkRate(rate, "end of a ramp"); err != nil {
-			return err
-		}
-	}
-	if s.From == 0 && s.To == 0 {
-		return fmt.Errorf("cannot use a ramp from 0 to 0: no request would be due")
-	}
-	return nil
-}
-
-func checkRate(rate float64, what string) error {
-	if !(rate > 0 && rate <= MaxRate) || math.IsInf(rate, 0) {
-		return fmt.Errorf("cannot use %s %g: want above 0 and at most %d requests/s", what, rate, MaxRate)
+	case s.Kind == Constant && !good(s.To):
+		return fmt.Errorf("cannot use rate %g: want above 0 and at most %d requests/s", s.To, MaxRate)
+	case s.Kind == Ramp && s.From == 0 && s.To == 0:
+		return errors.New("cannot use a ramp from 0 to 0: no request would be due")
+	case s.Kind == Ramp && (s.From != 0 && !good(s.From) || s.To != 0 && !good(s.To)):
+		return fmt.Errorf("cannot use a ramp from %g to %g: want 0 to %d requests/s", s.From, s.To, MaxRate)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package loadgen
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -103,17 +104,9 @@ func newMix(shares []Share, seed uint64) *mix {
 // pick returns the share of request k: always the same one, in an order without a period, so that
 // no method falls on the same connections again and again. It does not allocate.
 func (m *mix) pick(k int64) int {
-	last := len(m.bounds) - 1
-	if last == 0 {
-		return 0
-	}
-	at := scramble(m.seed+uint64(k)) % m.bounds[last]
-	for i, bound := range m.bounds {
-		if at < bound {
-			return i
-		}
-	}
-	return last
+	at := scramble(m.seed+uint64(k)) % m.bounds[len(m.bounds)-1]
+	share, _ := slices.BinarySearch(m.bounds, at+1)
+	return share
 }
 
 // scramble is the finalizer of SplitMix64: every bit of x counts for every bit of the result.

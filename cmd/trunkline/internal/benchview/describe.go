@@ -66,16 +66,8 @@ func scheduleText(p *loadgen.Plan) string {
 	return b.String()
 }
 
-// kind names a schedule for programs, as --rate would spell it.
-func kind(k loadgen.ScheduleKind) string {
-	switch k {
-	case loadgen.Ramp:
-		return "ramp"
-	case loadgen.Max:
-		return "max"
-	}
-	return "constant"
-}
+// kinds names the schedules for programs, as --rate would spell them.
+var kinds = [...]string{loadgen.Constant: "constant", loadgen.Ramp: "ramp", loadgen.Max: "max"}
 
 // counted is a code or a name and how often it came.
 type counted struct {
@@ -111,7 +103,7 @@ func sentences(r *loadgen.Result) []string {
 	switch ended := t.Done + t.Failed; {
 	case t.Due == 0 && ended == 0:
 		say("Nothing was measured: no request was due before the run ended.")
-	case unanswered(t) >= ended:
+	case t.Errors[loadgen.ErrorTimeout]+t.Errors[loadgen.ErrorLost]+t.Errors[loadgen.ErrorUnconnected] >= ended:
 		say("Nothing answered: of %s requests that were due, not one got a reply. %s", CountText(t.Due), mostOften(t))
 	case t.Done == 0:
 		say("Every request failed: not one of %s replies was a result. %s", CountText(ended), mostOften(t))
@@ -121,7 +113,11 @@ func sentences(r *loadgen.Result) []string {
 			"They depend on this machine as much as on the server. Ask for less, or give the generator more processors.",
 			LatencyText(int64(r.LatestLag)))
 	}
-	if n := t.Due - t.Sent - t.Errors[loadgen.ErrorUnconnected]; n > leftOver(r) && r.Plan.Schedule.Kind != loadgen.Max {
+	leftOver := int64(0) // due and not sent without a slow part: ending a run takes a moment
+	if r.Stopped {
+		leftOver = whole(perSecond(t.Due, measured(r)) / 10)
+	}
+	if n := t.Due - t.Sent - t.Errors[loadgen.ErrorUnconnected]; n > leftOver && r.Plan.Schedule.Kind != loadgen.Max {
 		say("The server did not keep up with the schedule: %s requests (%s) were due and never sent, because every place "+
 			"(connections × depth) was taken.", CountText(n), shareText(n, t.Due))
 	}
@@ -132,24 +128,6 @@ func sentences(r *loadgen.Result) []string {
 		say("With fewer than %s latencies, p99.9 is the slowest of them and says no more than the maximum.", CountText(fewLatencies))
 	}
 	return out
-}
-
-// leftOver is how many requests may be due and not sent without a slow part: when a run is
-// ended, those of a tenth of a second, for ending it takes a moment.
-func leftOver(r *loadgen.Result) int64 {
-	if r.Stopped {
-		return whole(perSecond(r.Total.Due, measured(r)) / 10)
-	}
-	return 0
-}
-
-// unanswered counts the failures that no server spoke of.
-func unanswered(t *loadgen.Sample) int64 {
-	n := int64(0)
-	for _, code := range []string{loadgen.ErrorTimeout, loadgen.ErrorLost, loadgen.ErrorUnconnected} {
-		n += t.Errors[code]
-	}
-	return n
 }
 
 func mostOften(t *loadgen.Sample) string {

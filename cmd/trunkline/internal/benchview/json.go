@@ -81,7 +81,7 @@ func planOf(p *loadgen.Plan) object {
 	return object{
 		"protocol":    p.Target.Protocol,
 		"address":     address(p.Target),
-		"schedule":    object{"kind": kind(s.Kind), "from_per_second": s.From, "to_per_second": s.To},
+		"schedule":    object{"kind": kinds[s.Kind], "from_per_second": s.From, "to_per_second": s.To},
 		"mix":         mix,
 		"connections": p.Conns,
 		"depth":       p.Depth,
@@ -150,7 +150,7 @@ func Lines(w io.Writer, p loadgen.Plan) (show func(loadgen.Sample)) {
 	}
 	fmt.Fprintf(w, "bench phase=start protocol=%s target=%s schedule=%s from_per_second=%s to_per_second=%s connections=%d depth=%d"+
 		" warmup_s=%s duration_s=%s count=%d interval_s=%s\n",
-		value(p.Target.Protocol), value(address(p.Target)), kind(p.Schedule.Kind), decimal(p.Schedule.From, 0), decimal(p.Schedule.To, 0),
+		value(p.Target.Protocol), value(address(p.Target)), kinds[p.Schedule.Kind], decimal(p.Schedule.From, 0), decimal(p.Schedule.To, 0),
 		p.Conns, p.Depth, decimal(p.Warmup.Seconds(), 3), duration, p.Count, decimal(p.Interval.Seconds(), 3))
 	return func(s loadgen.Sample) { _, _ = io.WriteString(w, lineOf(&s)) }
 }
