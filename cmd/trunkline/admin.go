@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"trunkline/cmd/trunkline/internal/benchview"
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/handlers/ops"
@@ -119,7 +118,7 @@ func (f *adminQuery) ask(ctx context.Context, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	header, err := f.getJSONHeader(ctx, path, into)
-	f.standby = benchview.Clean(header.Get(ops.StandbyHeader))
+	f.standby = cli.Visible(header.Get(ops.StandbyHeader))
 	return f.explain(err)
 }
 

@@ -138,10 +138,18 @@ func (o *benchOutput) openView(f *benchFlags, p loadgen.Plan) {
 	o.show, o.endView = benchview.Status(o.progress, columns, os.Getenv("NO_COLOR") == "", p)
 }
 
+// summaryWidth is that of the terminal, or 0.
+func (o *benchOutput) summaryWidth() int {
+	if o.text == o.progress {
+		return cli.Columns(o.progress.Writer)
+	}
+	return cli.Columns(o.text)
+}
+
 // write writes the summary and all results.
 func (o *benchOutput) write(r *loadgen.Result) error {
 	text := &written{Writer: o.text}
-	benchview.Summary(text, r)
+	benchview.Summary(text, o.summaryWidth(), r)
 	var failed error
 	switch {
 	case o.progress.err != nil:

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"trunkline/cmd/trunkline/internal/benchview"
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/obs"
@@ -104,13 +103,13 @@ func copiesText(copies []obs.ClusterCopy) (text string, whole bool) {
 	for i := range copies {
 		switch r := &copies[i]; {
 		case r.Damage != "":
-			all = append(all, benchview.Clean(r.Node)+" (damaged)")
+			all = append(all, cli.Visible(r.Node)+" (damaged)")
 			whole = false
 		case r.Differs:
-			all = append(all, benchview.Clean(r.Node)+" (differs)")
+			all = append(all, cli.Visible(r.Node)+" (differs)")
 			whole = false
 		default:
-			all = append(all, fmt.Sprintf("%s to %d", benchview.Clean(r.Node), r.Index))
+			all = append(all, fmt.Sprintf("%s to %d", cli.Visible(r.Node), r.Index))
 		}
 	}
 	return strings.Join(all, ", "), whole
@@ -154,7 +153,7 @@ func clusterRows(c *ops.Cluster) [][]string {
 		t.add("SERVERS", "%s", peersText(c))
 	}
 	if c.Problem != "" {
-		t.add("PROBLEM", "%s", benchview.Clean(c.Problem))
+		t.add("PROBLEM", "%s", cli.Visible(c.Problem))
 	}
 	return t
 }
@@ -176,8 +175,8 @@ func nodeRows(c *ops.Cluster) [][]string {
 		if n.Lag != nil {
 			lag = strconv.FormatUint(*n.Lag, 10)
 		}
-		rows = append(rows, []string{benchview.Clean(n.Node), benchview.Clean(n.RoleText()), seen, strconv.FormatUint(n.Index, 10), lag,
-			benchview.Clean(cmp.Or(n.Version, "-")), benchview.Clean(cmp.Or(n.Admin, "-"))})
+		rows = append(rows, []string{cli.Visible(n.Node), cli.Visible(n.RoleText()), seen, strconv.FormatUint(n.Index, 10), lag,
+			cli.Visible(cmp.Or(n.Version, "-")), cli.Visible(cmp.Or(n.Admin, "-"))})
 	}
 	return rows
 }

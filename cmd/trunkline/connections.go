@@ -87,7 +87,7 @@ func runConnections(cmd *cobra.Command, f *listFlags) error {
 	rows := [][]string{{"ID", "PEER", "AGE", "IDLE", "IN", "OUT", "UNSENT", "IN FLIGHT", "STREAMS", "STATE", "LISTENER"}}
 	for i := range list.Connections {
 		c := &list.Connections[i]
-		rows = append(rows, []string{c.ID, benchview.Clean(c.Peer), secondsText(c.AgeSeconds), secondsText(c.IdleSeconds),
+		rows = append(rows, []string{c.ID, cli.Visible(c.Peer), secondsText(c.AgeSeconds), secondsText(c.IdleSeconds),
 			cli.Bytes(uint64(max(c.BytesIn, 0))), cli.Bytes(uint64(max(c.BytesOut, 0))), cli.Bytes(uint64(max(c.UnsentBytes, 0))),
 			strconv.FormatInt(c.InFlight, 10), strconv.FormatInt(c.Streams, 10), c.State, c.Listener})
 	}
@@ -149,7 +149,7 @@ func runSlowlog(cmd *cobra.Command, f *listFlags) error {
 	for i := range log.Entries {
 		s := &log.Entries[i]
 		rows = append(rows, []string{s.At.Format("2006-01-02 15:04:05.000"), benchview.LatencyText(int64(s.Seconds * 1e9)), s.Protocol,
-			benchview.Clean(s.Method), s.Conn, benchview.Clean(s.Peer)})
+			cli.Visible(s.Method), s.Conn, cli.Visible(s.Peer)})
 	}
 	if err := cli.Show(cmd, log, rows); err != nil {
 		return err

@@ -145,16 +145,16 @@ func frameLine(f *ops.Frame) []byte {
 	case "closed":
 		return fmt.Appendf(nil, "%s --  the connection is closed", at)
 	}
-	b := fmt.Appendf(nil, "%s %-3s %-10s %s", at, f.Direction, f.Type, benchview.Clean(subject(f)))
+	b := fmt.Appendf(nil, "%s %-3s %-10s %s", at, f.Direction, f.Type, cli.Visible(subject(f)))
 	b = fmt.Appendf(b, "  %s", cli.Bytes(uint64(f.Bytes)))
 	if f.Seconds > 0 {
 		b = fmt.Appendf(b, "  after %s", benchview.LatencyText(int64(f.Seconds*1e9)))
 	}
 	if len(f.Payload) > 0 {
-		b = fmt.Appendf(b, "  %s", benchview.Clean(string(f.Payload)))
+		b = fmt.Appendf(b, "  %s", cli.Visible(string(f.Payload)))
 	}
 	if f.PayloadCut != "" {
-		b = fmt.Appendf(b, "  %s…", benchview.Clean(f.PayloadCut))
+		b = fmt.Appendf(b, "  %s…", cli.Visible(f.PayloadCut))
 	}
 	return b
 }

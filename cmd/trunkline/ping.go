@@ -218,6 +218,6 @@ func (r *pingResult) rows() [][]string {
 	text := func(secs float64) string { return benchview.LatencyText(int64(secs * 1e9)) }
 	return [][]string{
 		{"TARGET", "ROUND TRIPS", "MIN", "P50", "P99", "MAX"},
-		{benchview.Clean(r.Target), fmt.Sprintf("%d of %d", r.OK, r.Sent), text(r.Min), text(r.P50), text(r.P99), text(r.Max)},
+		{cli.Visible(r.Target), fmt.Sprintf("%d of %d", r.OK, r.Sent), text(r.Min), text(r.P50), text(r.P99), text(r.Max)},
 	}
 }

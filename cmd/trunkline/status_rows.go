@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"trunkline/cmd/trunkline/internal/benchview"
+	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/engine/obs"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ops"
@@ -48,7 +48,7 @@ func clusterLine(c *obs.Standing) string {
 	if text == "" {
 		return c.Node + " owns the journal"
 	}
-	return benchview.Clean(text) + "; what the kernel answers comes from the owner"
+	return cli.Visible(text) + "; what the kernel answers comes from the owner"
 }
 
 // howFar is the recovery in one line.

@@ -3,13 +3,14 @@ package loadgen
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"time"
+
+	"trunkline/codec/jsonx"
 )
 
 // The limits of a plan.
@@ -262,7 +263,7 @@ func complete(protocol string, s Share) (Share, error) {
 	if protocol == ProtocolKernel && !strings.Contains(s.Name, ".") {
 		s.Name = "kernel." + s.Name
 	}
-	if protocol == ProtocolKernel && opensStream(s.Name) {
+	if protocol == ProtocolKernel && slices.Contains(streams, s.Name) {
 		return s, fmt.Errorf("cannot measure %s: it opens a stream", s.Name)
 	}
 	if s.Body == nil {
@@ -277,6 +278,9 @@ func complete(protocol string, s Share) (Share, error) {
 	}
 	return s, nil
 }
+
+// streams are the methods whose replies have no end.
+var streams = []string{"commbus.Subscribe", "commbus.RegisterCommandHandler", "commbus.RegisterQueryHandler"}
 
 // maxName bounds names, in bytes.
 const maxName = 256
@@ -311,47 +315,37 @@ var toolhostBodies = map[string]string{
 
 const smallEnvelope = `{"envelope_id":"bench-{{uuid}}","raw_input":"hello","outputs":{},"current_stage":"start","terminated":false}`
 
-// builtinBody returns the body of a method for which the user gave none.
+// builtins are what a protocol has when the user names no method, and the bodies of methods for
+// which the user gave none. A worker's calls are mostly of its own processes, an agent asks its
+// threads more often than it writes, and a project is controlled, and opened now and then for its
+// events.
+var builtins = map[string]struct {
+	mix    []Share
+	bodies map[string]string
+}{
+	ProtocolKernel: {
+		[]Share{{Name: "kernel.GetProcess", Weight: 60}, {Name: "kernel.RecordUsage", Weight: 20}, {Name: "kernel.CheckQuota", Weight: 20}},
+		kernelBodies,
+	},
+	ProtocolToolhost: {[]Share{{Name: "AID.NOOP.v1", Weight: 1}}, toolhostBodies},
+	ProtocolThreads:  {[]Share{{Name: "read_messages", Weight: 80}, {Name: "post_message", Weight: 20}}, threadsBodies},
+	ProtocolExacta: {
+		[]Share{{Name: "Pause", Weight: 94}, {Name: "ValidatePlan", Weight: 5}, {Name: "OpenProject", Weight: 1}},
+		exactaBodies,
+	},
+	ProtocolHTTP: {mix: []Share{{Name: "process", Weight: 1}}},
+}
+
 func builtinBody(protocol, name string) (body string, ok bool) {
-	switch protocol {
-	case ProtocolKernel:
-		body, ok = kernelBodies[name]
-		return body, ok
-	case ProtocolThreads:
-		body, ok = threadsBodies[name]
-		return body, ok
-	case ProtocolExacta:
-		body, ok = exactaBodies[name]
-		return body, ok
-	case ProtocolToolhost:
-		if body, ok = toolhostBodies[name]; ok {
-			return body, true
-		}
-		quoted, err := json.Marshal(name)
-		return `{"aid":` + string(quoted) + `}`, err == nil
+	body, ok = builtins[protocol].bodies[name]
+	switch {
+	case protocol == ProtocolHTTP:
+		return smallEnvelope, true
+	case protocol == ProtocolToolhost && !ok:
+		return `{"aid":` + string(jsonx.AppendString(nil, name)) + `}`, true
 	}
-	return smallEnvelope, true
+	return body, ok
 }
 
-// DefaultMix is what is asked when the user names no method: for ProtocolKernel what a worker's
-// calls are mostly made of, on processes of its own; for ProtocolThreads an agent that asks more
-// often than it writes, on threads of its own; for ProtocolExacta what controls a project, which is
-// opened now and then, for its events.
-func DefaultMix(protocol string) []Share {
-	switch protocol {
-	case ProtocolKernel:
-		return []Share{{Name: "kernel.GetProcess", Weight: 60}, {Name: "kernel.RecordUsage", Weight: 20}, {Name: "kernel.CheckQuota", Weight: 20}}
-	case ProtocolToolhost:
-		return []Share{{Name: "AID.NOOP.v1", Weight: 1}}
-	case ProtocolThreads:
-		return []Share{{Name: "read_messages", Weight: 80}, {Name: "post_message", Weight: 20}}
-	case ProtocolExacta:
-		return []Share{{Name: "Pause", Weight: 94}, {Name: "ValidatePlan", Weight: 5}, {Name: "OpenProject", Weight: 1}}
-	}
-	return []Share{{Name: "process", Weight: 1}}
-}
-
-// opensStream knows the methods that answer with a stream: their replies have no end.
-func opensStream(name string) bool {
-	return slices.Contains([]string{"commbus.Subscribe", "commbus.RegisterCommandHandler", "commbus.RegisterQueryHandler"}, name)
-}
+// DefaultMix is what is asked when the user names no method.
+func DefaultMix(protocol string) []Share { return slices.Clone(builtins[protocol].mix) }

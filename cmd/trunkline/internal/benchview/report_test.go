@@ -2,6 +2,7 @@ package benchview
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -19,9 +20,9 @@ import (
 	"trunkline/cmd/trunkline/loadgen"
 )
 
-func summary(r *loadgen.Result) string {
+func summary(r *loadgen.Result, width int) string {
 	var b bytes.Buffer
-	Summary(&b, r)
+	Summary(&b, width, r)
 	return b.String()
 }
 
@@ -35,10 +36,14 @@ func must(t *testing.T, f func(io.Writer, *loadgen.Result) error, r *loadgen.Res
 }
 
 func TestSummary(t *testing.T) {
-	golden(t, "summary.txt", summary(stalledRun()))
+	golden(t, "summary.txt", summary(stalledRun(), 0))
+	golden(t, "summary-60.txt", summary(stalledRun(), 60))
+	if summary(stalledRun(), 200) != summary(stalledRun(), 80) {
+		t.Error("a wide terminal has another summary")
+	}
 	var all strings.Builder
 	for _, name := range sortedKeys(extremes()) {
-		all.WriteString("## " + name + "\n" + summary(extremes()[name]) + "\n")
+		all.WriteString("## " + name + "\n" + summary(extremes()[name], 0) + "\n")
 	}
 	golden(t, "summary-extremes.txt", all.String())
 }
@@ -49,9 +54,11 @@ func TestSummaryFits(t *testing.T) {
 	r.Plan.Mix[0].Name, r.Total.Methods[0].Name = long, long
 	r.Total.Errors[long] = 3
 	r.Plan.Target.Addr = long
-	for line := range strings.Lines(summary(r)) {
-		if n := cells(strings.TrimSuffix(line, "\n")); n > summaryWidth {
-			t.Errorf("%d cells: %s", n, line)
+	for _, width := range []int{0, 40, 60, 79} {
+		for line := range strings.Lines(summary(r, width)) {
+			if n := cells(strings.TrimSuffix(line, "\n")); n > cmp.Or(width, summaryCells) {
+				t.Errorf("width %d: %d cells: %s", width, n, line)
+			}
 		}
 	}
 }
@@ -103,7 +110,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	var lines bytes.Buffer
 	Lines(&lines, r.Plan)(r.Total)
 	status := strings.Join(statusOf(r.Plan, 200, false, r.Total), "\n")
-	for _, out := range []string{summary(r), must(t, JSON, r), must(t, HDRLog, r), must(t, SVG, r), lines.String(),
+	for _, out := range []string{summary(r, 0), must(t, JSON, r), must(t, HDRLog, r), must(t, SVG, r), lines.String(),
 		status} {
 		if strings.Contains(out, "s3cret") || strings.Contains(out, "user") {
 			t.Errorf("a secret is shown:\n%.600s", out)
@@ -267,7 +274,7 @@ func TestReportsTakeAnything(t *testing.T) {
 		}
 		valid(t, "any", must(t, SVG, r))
 		must(t, HDRLog, r)
-		for line := range strings.Lines(summary(r)) {
+		for line := range strings.Lines(summary(r, 0)) {
 			if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), unicode.IsControl) {
 				rt.Errorf("control character: %q", line)
 			}

@@ -12,8 +12,8 @@ import (
 	"trunkline/cmd/trunkline/loadgen"
 )
 
-// summaryWidth is that of a summary in cells: the same for a terminal and for a file.
-const summaryWidth = 80
+// summaryCells is how wide Summary is at most, and where nothing is known of who reads it.
+const summaryCells = 80
 
 // quantileDrops is the order in which a narrow table leaves quantiles out: p90 first, then p99.9,
 // then the maximum.
@@ -21,12 +21,17 @@ var quantileDrops = [len(quantileNames)]int{0, 9, 0, 8, 7}
 
 // Summary writes what was asked and what happened: requests, errors, latencies of all and of each
 // method, and a plain sentence for each thing a reader must know before he trusts the numbers. It
-// is without colours. Errors of w are ignored; a caller that needs them wraps w.
-func Summary(w io.Writer, r *loadgen.Result) {
-	parts := [][]string{asked(r), requests(r), failures(r), byMethod(r)}
+// is without colours, and 80 columns wide, the same for a terminal and for a file; where width is
+// positive and less, names are cut and quantiles left out. Errors of w are ignored; a caller that
+// needs them wraps w.
+func Summary(w io.Writer, width int, r *loadgen.Result) {
+	if width <= 0 || width > summaryCells {
+		width = summaryCells
+	}
+	parts := [][]string{asked(r, width), requests(r, width), failures(r, width), byMethod(r, width)}
 	var remarks []string
 	for _, sentence := range sentences(r) {
-		remarks = append(remarks, cli.Wrap(sentence, summaryWidth)...)
+		remarks = append(remarks, cli.Wrap(sentence, width)...)
 	}
 	var b strings.Builder
 	for _, lines := range append(parts, remarks) {
@@ -43,20 +48,20 @@ func Summary(w io.Writer, r *loadgen.Result) {
 	_, _ = io.WriteString(w, b.String())
 }
 
-func asked(r *loadgen.Result) []string {
+func asked(r *loadgen.Result, width int) []string {
 	p := &r.Plan
 	span := spanText(measured(r).Round(time.Millisecond))
 	if !r.Start.IsZero() {
 		span += " from " + r.Start.UTC().Format(time.RFC3339)
 	}
 	const indent = len("measured  ")
-	lines := []string{"target    " + clip(targetText(p.Target), summaryWidth-indent)}
+	lines := []string{"target    " + clip(targetText(p.Target), width-indent)}
 	for _, item := range [][2]string{
 		{"asked", scheduleText(p)},
 		{"with", connsText(p) + ", timeout " + spanText(p.Timeout) + ", seed " + fmt.Sprint(p.Seed)},
 		{"measured", span},
 	} {
-		for i, s := range cli.Wrap(item[1], summaryWidth-indent) {
+		for i, s := range cli.Wrap(item[1], width-indent) {
 			if i > 0 {
 				item[0] = ""
 			}
@@ -70,7 +75,7 @@ func measured(r *loadgen.Result) time.Duration { return max(r.Total.To-r.Total.F
 
 func bytesText(n int64) string { return cli.Bytes(uint64(max(n, 0))) }
 
-func requests(r *loadgen.Result) []string {
+func requests(r *loadgen.Result, width int) []string {
 	t, d := &r.Total, measured(r)
 	of := func(name string, n int64) []string {
 		return []string{name, CountText(n), RateText(perSecond(n, d)), shareText(n, t.Due)}
@@ -87,10 +92,10 @@ func requests(r *loadgen.Result) []string {
 			rows = append(rows, []string{c.name, CountText(c.n), RateText(perSecond(c.n, d)), ""})
 		}
 	}
-	return Table(summaryWidth, []Column{{Head: "requests"}, {Head: "number"}, {Head: "per second"}, {Head: "of those due"}}, rows)
+	return Table(width, []Column{{Head: "requests"}, {Head: "number"}, {Head: "per second"}, {Head: "of those due", Drop: 9}}, rows)
 }
 
-func failures(r *loadgen.Result) []string {
+func failures(r *loadgen.Result, width int) []string {
 	kinds := byCount(r.Total.Errors)
 	if len(kinds) == 0 {
 		return nil
@@ -99,11 +104,11 @@ func failures(r *loadgen.Result) []string {
 	for i, k := range kinds {
 		rows[i] = []string{Clean(k.name), CountText(k.n), shareText(k.n, r.Total.Failed)}
 	}
-	return Table(summaryWidth, []Column{{Head: "errors"}, {Head: "number"}, {Head: "of those failed"}}, rows)
+	return Table(width, []Column{{Head: "errors"}, {Head: "number"}, {Head: "of those failed", Drop: 9}}, rows)
 }
 
 // byMethod has the latencies of all requests and those of each method; of one method, only all.
-func byMethod(r *loadgen.Result) []string {
+func byMethod(r *loadgen.Result, width int) []string {
 	t := &r.Total
 	cols := []Column{{Head: "method"}, {Head: "done", Drop: 5}, {Head: "failed", Drop: 6}}
 	for i, q := range quantileNames {
@@ -119,5 +124,5 @@ func byMethod(r *loadgen.Result) []string {
 	if len(t.Methods) == 1 {
 		rows = rows[1:]
 	}
-	return append(cli.Wrap("latency from the intended start of each request; a timeout counts with its time", summaryWidth), Table(summaryWidth, cols, rows)...)
+	return append(cli.Wrap("latency from the intended start of each request; a timeout counts with its time", width), Table(width, cols, rows)...)
 }
