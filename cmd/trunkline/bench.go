@@ -321,7 +321,7 @@ func addBody(mix []loadgen.Share, text string) error {
 	return cli.Errorf(cli.CodeUsage, "cannot use --body %s: no --method has that name", name)
 }
 
-// parseMaxErrors reads --max-errors, and returns what is wrong with so many failures of all requests.
+// parseMaxErrors reads --max-errors, and returns what is wrong with a number of failures.
 func parseMaxErrors(text string) (tooMany func(failed, all int64) error, err error) {
 	number, part := strings.CutSuffix(text, "%")
 	most, err := parseNumber(number)

@@ -45,8 +45,8 @@ func (l *listened) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// benchResult is one form of the result, which is written at the end. Its file is opened before a run
-// and keeps what is in it until then: a run that fails does not cost the result of the one before.
+// benchResult is one form of the result. Its file is opened before a run and written at the end: a
+// run that fails does not cost the result of the one before.
 type benchResult struct {
 	name   string
 	format func(io.Writer, *loadgen.Result) error

@@ -227,8 +227,7 @@ func (c *conn) setError(why string) {
 	c.words = append(c.words[:0], why...)
 }
 
-// take counts the replies in the bytes read, of which fresh are new and behind which nothing follows
-// with ended.
+// take counts the replies in the bytes read, of which fresh are new; with ended nothing follows.
 func (c *conn) take(d dialect, in []byte, fresh int, ended bool, now int64) (used, need int, err error) {
 	r := &c.reply
 	c.mu.Lock()

@@ -7,9 +7,9 @@ import (
 	"trunkline/codec/ndjson"
 )
 
-// lines reads the replies of toolhost §2, threads §2.4 and exacta §3: one line each, in request order
-// where they have no ids. A command of exacta that an idle project refuses because of its state
-// reached the queue of the project, and is answered well.
+// lines reads the replies of toolhost §2, threads §2.4 and exacta §3: one line each, in request
+// order where they have no ids. A command of exacta that an idle project refuses because of its
+// state reached the queue of the project, and is answered well.
 type lines struct {
 	protocol string
 	id       int // the length of ids, whose last digits are ours; 0 if there are none

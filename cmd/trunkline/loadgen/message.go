@@ -154,8 +154,8 @@ const (
 	threadWidth = len("th_") + 26
 )
 
-// placeholders have marks, which stand for their values while a message is made: in a string, and as
-// a number where they may be one.
+// placeholders have marks, which stand for their values while a message is made: in a string, and
+// as a number where they may be one.
 var placeholders = map[string]struct{ text, number string }{
 	"seq":     {markOf("s", seqWidth), "7674391783680987952"},
 	"conn":    {markOf("c", connWidth), "3733718890569102525"},

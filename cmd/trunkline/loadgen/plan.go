@@ -97,13 +97,9 @@ type Share struct {
 	Name string
 	// Weight is its part of the requests, relative to the other weights; at least 1.
 	Weight int
-	// Body is JSON with placeholders: the method's body, params or payload, the whole line, or the
-	// envelope; nil takes the one built in for Name. The placeholders are {{seq}}, the request's
-	// number in the run, {{conn}}, its connection's, {{uuid}}, {{run}}, eight digits of the run,
-	// {{pid}}, a process that the run has created for the connection and terminates at its end,
-	// {{thread}}, a thread that it has created and closes, {{root}} and {{project}}, the folder and
-	// the project_id of a project that it has opened and closes. All have a fixed width; without
-	// quotes around them {{seq}} and {{conn}} are numbers.
+	// Body is JSON with placeholders (trunkline bench --help): the method's body, params or
+	// payload, the whole line, or the envelope; nil takes the one built in for Name. Placeholders
+	// have a fixed width; without quotes around them {{seq}} and {{conn}} are numbers.
 	Body []byte
 }
 

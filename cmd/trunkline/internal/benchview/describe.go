@@ -141,7 +141,7 @@ func mostOften(t *loadgen.Sample) string {
 // nothing stands where there is no number: nothing answered, so there is no latency.
 const nothing = "-"
 
-// LatencyText is a latency for people: three digits in the greatest unit of µs, ms and s in which it
+// LatencyText is a latency for people: three digits in the greatest unit (µs, ms, s) in which it
 // does not round to less than 1, at most 8 cells for all that a histogram can hold.
 func LatencyText(ns int64) string {
 	v, unit := float64(ns)/1e3, "µs"
