@@ -127,88 +127,74 @@ var unknownCode = []byte("error without code")
 
 // responses reads HTTP/1.1 responses, which come in request order (RFC 9112).
 type responses struct {
-	code     [16]byte
-	searched int // bytes in which no end of the header was found
+	code    [16]byte
+	length  int // of the body; -1: it ends with the connection
+	chunked bool
 }
 
 // maxHeader bounds the header of a response, in bytes.
 const maxHeader = 64 << 10
 
 func (h *responses) next(in []byte, ended bool, r *reply) (n, need int, err error) {
-	end := bytes.Index(in[h.searched:], []byte("\r\n\r\n"))
-	if end < 0 {
-		if len(in) > maxHeader {
-			return 0, 0, errTooLarge
-		}
-		h.searched = max(len(in)-3, 0)
+	end := bytes.Index(in, []byte("\r\n\r\n"))
+	switch {
+	case end < 0 && len(in) > maxHeader:
+		return 0, 0, errTooLarge
+	case end < 0:
 		return 0, len(in) + 1, nil
 	}
-	end += h.searched + 4
-	m, err := h.read(in[:end], r)
-	if err != nil {
+	end += len("\r\n\r\n")
+	if err := h.read(in[:end], r); err != nil {
 		return 0, 0, err
 	}
 	switch {
-	case m.chunked:
+	case h.chunked:
 		n, need, err = chunked(in, end)
-	case m.length < 0 && ended:
+	case h.length < 0 && ended:
 		n = len(in)
-	case m.length < 0:
-		n, need = 0, len(in)+1
-	case m.length > maxReply-end:
+	case h.length < 0:
+		need = len(in) + 1
+	case h.length > maxReply-end:
 		err = errTooLarge
+	case end+h.length > len(in):
+		need = end + h.length
 	default:
-		n, need = end+m.length, end+m.length
+		n = end + h.length
 	}
-	if err != nil {
-		return 0, 0, err
-	}
-	h.searched = 0
-	if n == 0 || n > len(in) {
-		return 0, need, nil
-	}
-	return n, 0, nil
-}
-
-// framing is how the end of a body is found.
-type framing struct {
-	length  int // -1: the end of the connection
-	chunked bool
+	return n, need, err
 }
 
 // read takes the status and what the header holds about the body.
-func (h *responses) read(header []byte, r *reply) (m framing, err error) {
+func (h *responses) read(header []byte, r *reply) error {
 	*r = reply{}
 	const version = "HTTP/1."
 	if len(header) < len("HTTP/1.1 200") || string(header[:len(version)]) != version || header[8] != ' ' {
-		return m, errMalformed
+		return errMalformed
 	}
 	status, ok := parseDigits(header[9:12], 9, 10)
 	if !ok || status < 100 {
-		return m, errMalformed
+		return errMalformed
 	}
 	r.final = header[7] == '0'
 	r.ok = status >= 200 && status < 300
 	if !r.ok {
 		r.code = strconv.AppendInt(append(h.code[:0], "HTTP "...), int64(status), 10)
 	}
-	m.length = -1
+	h.length, h.chunked = -1, false
 	for line := range bytes.Lines(header) {
-		if err := m.field(line, r); err != nil {
-			return m, err
+		if err := h.field(line, r); err != nil {
+			return err
 		}
 	}
-	if status < 200 {
-		r.none = true
+	r.none = status < 200
+	if r.none || status == 204 || status == 304 {
+		h.length, h.chunked = 0, false
 	}
-	if status < 200 || status == 204 || status == 304 {
-		m = framing{}
-	}
-	r.final = r.final || m.length < 0 && !m.chunked
-	return m, nil
+	r.final = r.final || h.length < 0 && !h.chunked
+	return nil
 }
 
-func (m *framing) field(line []byte, r *reply) error {
+func (h *responses) field(line []byte, r *reply) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	switch value = bytes.TrimSpace(value); {
 	case is(name, "content-length"):
@@ -216,9 +202,9 @@ func (m *framing) field(line []byte, r *reply) error {
 		if !ok {
 			return errMalformed
 		}
-		m.length = n
+		h.length = n
 	case is(name, "transfer-encoding"):
-		m.chunked = is(value, "chunked")
+		h.chunked = is(value, "chunked")
 	case is(name, "connection") && is(value, "close"):
 		r.final = true
 	case is(name, "connection") && is(value, "keep-alive"):
