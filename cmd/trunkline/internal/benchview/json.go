@@ -123,7 +123,7 @@ func latencyOf(h *hdrhistogram.Histogram) any {
 	if recorded(h) == 0 {
 		return nil
 	}
-	o := object{"count": h.TotalCount(), "min_ns": h.Min(), "mean_ns": h.Mean(), "stddev_ns": h.StdDev(), "max_ns": h.Max()}
+	o := object{"count": h.TotalCount(), "min_ns": h.Min(), "mean_ns": h.Mean(), "stddev_ns": h.StdDev()}
 	for i, ns := range h.ValueAtPercentilesSlice(barQuantiles) {
 		o[strings.ReplaceAll(barNames[i], ".", "")+"_ns"] = ns
 	}
@@ -166,13 +166,8 @@ func lineOf(s *loadgen.Sample) string {
 		fmt.Fprintf(&b, " %s_per_second=%s", c.name, decimal(perSecond(c.n, s.To-s.From), 0))
 	}
 	fmt.Fprintf(&b, " in_flight=%d connections_lost=%d late_replies=%d", s.InFlight, s.Lost, s.Late)
-	ns, ok := latencies(s.Latency)
-	for i, name := range quantileNames {
-		text := nothing
-		if ok {
-			text = decimal(float64(ns[i])/1e3, 1)
-		}
-		fmt.Fprintf(&b, " %s_us=%s", strings.ReplaceAll(name, ".", ""), text)
+	for i, text := range latencyTexts(s.Latency, func(ns int64) string { return decimal(float64(ns)/1e3, 1) }) {
+		fmt.Fprintf(&b, " %s_us=%s", strings.ReplaceAll(quantileNames[i], ".", ""), text)
 	}
 	return b.String() + " errors=" + errorsValue(s.Errors) + "\n"
 }

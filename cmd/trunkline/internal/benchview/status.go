@@ -37,11 +37,14 @@ func Status(w io.Writer, columns func() int, color bool, p loadgen.Plan) (show f
 		}
 		draw(label, Span{at, Plain}, Span{"done " + RateText(perSecond(s.Done, s.To-s.From)) + "/s", Strong},
 			Span{failed, alarm(sum.Failed)},
-			Span{"lost " + CountText(sum.Lost), alarm(sum.Lost)}, Span{"p99 " + latencyTexts(s.Latency)[atP99], Plain},
+			Span{"lost " + CountText(sum.Lost), alarm(sum.Lost)}, Span{"p99 " + latencyTexts(s.Latency, LatencyText)[atP99], Plain},
 			Span{"in flight " + CountText(s.InFlight), Plain})
 	}
 	return show, func() { fmt.Fprint(w, "\r", eraseRight) }
 }
+
+// atP99 is where p99 is among quantiles.
+const atP99 = 2
 
 // eraseRight has a terminal erase what is right of the cursor.
 const eraseRight = "\x1b[K"

@@ -115,7 +115,7 @@ func byMethod(r *loadgen.Result, width int) []string {
 		cols = append(cols, Column{Head: q, Drop: quantileDrops[i]})
 	}
 	methodRow := func(name string, done, failed int64, latency *hdrhistogram.Histogram) []string {
-		return append([]string{Clean(name), CountText(done), CountText(failed)}, latencyTexts(latency)...)
+		return append([]string{Clean(name), CountText(done), CountText(failed)}, latencyTexts(latency, LatencyText)...)
 	}
 	rows := [][]string{methodRow("all", t.Done, t.Failed, t.Latency)}
 	for _, m := range t.Methods {

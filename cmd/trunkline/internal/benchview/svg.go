@@ -19,16 +19,15 @@ func SVG(w io.Writer, r *loadgen.Result) error {
 	if n := len(in); n > 0 {
 		end = max(end, in[n-1].To)
 	}
-	lat := latencySeries(in)
 	p := chart.Picture{
 		Title: "Load on " + clip(targetText(r.Plan.Target), headCells),
 		Head:  []string{clip(scheduleText(&r.Plan), headCells), clip(headText(r), headCells)},
 		Panels: []chart.Panel{
 			timePanel("Rate", "requests per second", chart.Linear, end, rateLines(r, in)...),
 			timePanel("Latency from the intended start: p50 and p99", "milliseconds", chart.Ranging, end,
-				chart.Line{Name: "p50", Style: chart.Blue, Points: lat[atP50]}, chart.Line{Name: "p99", Style: chart.Violet, Points: lat[atP99]}),
+				latencyLine(in, "p50", 50, chart.Blue), latencyLine(in, "p99", 99, chart.Violet)),
 			timePanel("Latency from the intended start: p99.9 and maximum", "milliseconds", chart.Ranging, end,
-				chart.Line{Name: "p99.9", Style: chart.Amber, Points: lat[atP999]}, chart.Line{Name: "max", Style: chart.Red, Points: lat[atMax]}),
+				latencyLine(in, "p99.9", 99.9, chart.Amber), latencyLine(in, "max", 100, chart.Red)),
 			percentiles(&r.Total),
 		},
 		Notes: sentences(r),
@@ -51,14 +50,13 @@ func headText(r *loadgen.Result) string {
 	return s
 }
 
-func rateLines(r *loadgen.Result, in []loadgen.Sample) []chart.Line {
-	lines := []chart.Line{{Name: "done", Style: chart.Green, Points: rateSeries(in, func(s *loadgen.Sample) int64 { return s.Done })}}
+func rateLines(r *loadgen.Result, in []loadgen.Sample) (lines []chart.Line) {
 	if r.Plan.Schedule.Kind != loadgen.Max {
-		due := chart.Line{Name: "due", Style: chart.Grey, Points: rateSeries(in, func(s *loadgen.Sample) int64 { return s.Due })}
-		lines = append([]chart.Line{due}, lines...)
+		lines = append(lines, rateLine(in, "due", chart.Grey, func(s *loadgen.Sample) int64 { return s.Due }))
 	}
+	lines = append(lines, rateLine(in, "done", chart.Green, func(s *loadgen.Sample) int64 { return s.Done }))
 	if r.Total.Failed > 0 {
-		lines = append(lines, chart.Line{Name: "failed", Style: chart.Red, Points: rateSeries(in, func(s *loadgen.Sample) int64 { return s.Failed })})
+		lines = append(lines, rateLine(in, "failed", chart.Red, func(s *loadgen.Sample) int64 { return s.Failed }))
 	}
 	return lines
 }
@@ -72,10 +70,10 @@ func timePanel(title, unit string, kind chart.Kind, end time.Duration, lines ...
 	return chart.Panel{Title: title, X: x, Y: chart.Axis{Name: unit, Kind: kind}, Lines: lines, Empty: nothingAnswered}
 }
 
-// barQuantiles are the columns of the last chart, the maximum aside.
+// barQuantiles are the columns of the last chart.
 var (
 	barNames     = []string{"p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max"}
-	barQuantiles = []float64{50, 75, 90, 95, 99, 99.9, 99.99}
+	barQuantiles = []float64{50, 75, 90, 95, 99, 99.9, 99.99, 100}
 )
 
 // percentiles is the distribution of a whole run, one bar for each percentile.
@@ -83,7 +81,7 @@ func percentiles(t *loadgen.Sample) chart.Panel {
 	p := chart.Panel{Title: "Latency from the intended start, by percentile", X: chart.Axis{Name: "percentile of requests"}, Names: barNames, Empty: nothingAnswered}
 	var bars chart.Bars
 	if recorded(t.Latency) > 0 {
-		for _, ns := range append(t.Latency.ValueAtPercentilesSlice(barQuantiles), t.Latency.Max()) {
+		for _, ns := range t.Latency.ValueAtPercentilesSlice(barQuantiles) {
 			bars.Values, bars.Labels = append(bars.Values, millis(ns)), append(bars.Labels, LatencyText(ns))
 		}
 	}
@@ -96,28 +94,23 @@ func millis(ns int64) float64 { return float64(ns) / 1e6 }
 // middle is when the value of an interval is drawn, in seconds.
 func middle(s *loadgen.Sample) float64 { return (s.From + (s.To-s.From)/2).Seconds() }
 
-// rateSeries is a rate over time.
-func rateSeries(in []loadgen.Sample, of func(*loadgen.Sample) int64) []chart.Point {
-	points := make([]chart.Point, len(in))
+// rateLine is a rate over time.
+func rateLine(in []loadgen.Sample, name string, style chart.Style, of func(*loadgen.Sample) int64) chart.Line {
+	line := chart.Line{Name: name, Style: style, Points: make([]chart.Point, len(in))}
 	for i := range in {
-		points[i] = chart.Point{X: middle(&in[i]), Y: perSecond(of(&in[i]), in[i].To-in[i].From)}
+		line.Points[i] = chart.Point{X: middle(&in[i]), Y: perSecond(of(&in[i]), in[i].To-in[i].From)}
 	}
-	return points
+	return line
 }
 
-// latencySeries are the quantiles of the intervals over time, in the order of quantileNames. An
-// interval without answers is a gap.
-func latencySeries(in []loadgen.Sample) [len(quantileNames)][]chart.Point {
-	var out [len(quantileNames)][]chart.Point
+// latencyLine is a quantile over time. An interval without answers is a gap.
+func latencyLine(in []loadgen.Sample, name string, quantile float64, style chart.Style) chart.Line {
+	line := chart.Line{Name: name, Style: style, Points: make([]chart.Point, len(in))}
 	for i := range in {
-		ns, ok := latencies(in[i].Latency)
-		for q := range out {
-			p := chart.Point{X: middle(&in[i]), Y: math.NaN()}
-			if ok {
-				p.Y = millis(ns[q])
-			}
-			out[q] = append(out[q], p)
+		line.Points[i] = chart.Point{X: middle(&in[i]), Y: math.NaN()}
+		if recorded(in[i].Latency) > 0 {
+			line.Points[i].Y = millis(in[i].Latency.ValueAtPercentile(quantile))
 		}
 	}
-	return out
+	return line
 }

@@ -87,13 +87,14 @@ func longRun(n, spike, dip int) *loadgen.Result {
 func TestLongRunsLoseNoSpike(t *testing.T) {
 	const n = 512
 	r := longRun(n, n-3, n/2)
-	for q, points := range latencySeries(r.Intervals) {
+	for i, name := range quantileNames {
+		points := latencyLine(r.Intervals, name, quantiles[i], chart.Red).Points
 		top := slices.MaxFunc(points, func(a, b chart.Point) int { return cmp.Compare(a.Y, b.Y) })
 		if top.Y < 2.9e3 || top.X != middle(&r.Intervals[n-3]) {
-			t.Errorf("%s: the greatest is %v at %v s", quantileNames[q], top.Y, top.X)
+			t.Errorf("%s: the greatest is %v at %v s", name, top.Y, top.X)
 		}
 	}
-	rate := rateSeries(r.Intervals, func(s *loadgen.Sample) int64 { return s.Done })
+	rate := rateLine(r.Intervals, "done", chart.Green, func(s *loadgen.Sample) int64 { return s.Done }).Points
 	low := slices.MinFunc(rate, func(a, b chart.Point) int { return cmp.Compare(a.Y, b.Y) })
 	if low.Y != 0 || low.X != middle(&r.Intervals[n/2]) {
 		t.Errorf("the least rate is %v at %v s", low.Y, low.X)
