@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // collector makes samples of what the shards counted.
@@ -114,20 +112,16 @@ func (c *collector) sample(now int64) Sample {
 
 // keeper keeps at most keptIntervals samples of a run of any length.
 type keeper struct {
-	list  []Sample // the last one with a whole histogram
-	group int      // samples that one of the list stands for
-	n     int      // samples in the last one
+	list  []Sample
+	group int // samples that one of the list stands for
+	n     int // samples in the last one
 }
 
 func (k *keeper) add(s *Sample) {
-	last := len(k.list) - 1
 	if k.n < k.group {
-		k.list[last].Add(s)
+		k.list[len(k.list)-1].Add(s)
 		k.n++
 		return
-	}
-	if last >= 0 {
-		k.list[last].Latency = shorten(k.list[last].Latency)
 	}
 	if len(k.list) == keptIntervals {
 		k.fold()
@@ -139,28 +133,19 @@ func (k *keeper) add(s *Sample) {
 // fold joins neighbours.
 func (k *keeper) fold() {
 	for i := range len(k.list) / 2 {
-		k.list[i] = join(k.list[2*i], &k.list[2*i+1])
+		k.list[2*i].Add(&k.list[2*i+1])
+		k.list[i] = k.list[2*i]
 	}
 	clear(k.list[len(k.list)/2:])
 	k.list = k.list[:len(k.list)/2]
 	k.group = 2 * max(k.group, 1)
 }
 
-// join returns two neighbours as one.
-func join(s Sample, next *Sample) Sample {
-	full := NewHistogram()
-	full.Merge(s.Latency)
-	s.Latency = full
-	s.Add(next)
-	s.Latency = shorten(full)
-	return s
-}
-
 // all returns the list. A last sample below the shortest that may stand alone joins the one before:
 // the rate of a moment is none.
 func (k *keeper) all(shortest time.Duration) []Sample {
 	if last := len(k.list) - 1; last > 0 && k.list[last].To-k.list[last].From < shortest {
-		k.list[last-1] = join(k.list[last-1], &k.list[last])
+		k.list[last-1].Add(&k.list[last])
 		k.list = k.list[:last]
 	}
 	return k.list
@@ -176,12 +161,4 @@ func withoutMethods(s *Sample) Sample {
 	}
 	c.Errors = maps.Clone(s.Errors)
 	return c
-}
-
-// shorten copies a histogram into one whose range ends above its highest value: a third of the
-// memory, mostly.
-func shorten(h *hdrhistogram.Histogram) *hdrhistogram.Histogram {
-	short := hdrhistogram.New(LowestLatency, min(max(2*h.Max(), 1000), HighestLatency), latencyDigits)
-	short.Merge(h)
-	return short
 }

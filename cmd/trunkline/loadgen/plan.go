@@ -35,8 +35,8 @@ const (
 	// maxBodyBytes bounds the body of one share, as most servers bound a request.
 	maxBodyBytes = 4 << 20
 	// keptIntervals bounds Result.Intervals: above it neighbours are joined two by two, so that a
-	// run of a day keeps its shape in some 100 MB.
-	keptIntervals = 512
+	// run of a day keeps its shape in some 70 MB.
+	keptIntervals = 256
 )
 
 // The protocols of a Target.

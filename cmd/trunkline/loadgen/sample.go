@@ -66,8 +66,7 @@ type Sample struct {
 	// up before.
 	Lost, Late int64
 	Bytes      Bytes
-	// Latency belongs to the receiver. Its range is that of NewHistogram, in Result.Intervals
-	// perhaps a shorter one.
+	// Latency belongs to the receiver.
 	Latency *hdrhistogram.Histogram
 	// Methods has every share of the mix, in its order.
 	Methods []MethodSample

@@ -1,6 +1,7 @@
 package benchview
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -207,7 +208,13 @@ func decimal(v float64, digits int) string { return strconv.FormatFloat(v, 'f', 
 // log has no gap. Warming up is not in it.
 func HDRLog(w io.Writer, r *loadgen.Result) error {
 	log := hdrhistogram.NewHistogramLogWriter(w)
-	if err := hdrHead(log, r); err != nil {
+	at := float64(r.Start.UnixMilli()) / 1e3 // the library's lines of times have whole seconds only
+	err := errors.Join(log.OutputLogFormatVersion(),
+		log.OutputComment("["+targetText(r.Plan.Target)+", "+scheduleText(&r.Plan)+"]"),
+		log.OutputComment(fmt.Sprintf("[BaseTime: %.3f (seconds since epoch)]", at)),
+		log.OutputComment(fmt.Sprintf("[StartTime: %.3f (seconds since epoch), %s]", at, r.Start.UTC().Format(time.RFC3339))),
+		log.OutputLegend())
+	if err != nil {
 		return fmt.Errorf("cannot write HDR log: %w", err)
 	}
 	for i := range r.Intervals {
@@ -226,25 +233,4 @@ func HDRLog(w io.Writer, r *loadgen.Result) error {
 		}
 	}
 	return nil
-}
-
-// hdrHead writes the times by hand: the library's lines have whole seconds only.
-func hdrHead(log *hdrhistogram.HistogramLogWriter, r *loadgen.Result) error {
-	at := float64(r.Start.UnixMilli()) / 1e3
-	if r.Start.IsZero() {
-		at = 0
-	}
-	if err := log.OutputLogFormatVersion(); err != nil {
-		return err
-	}
-	for _, line := range []string{
-		"[" + targetText(r.Plan.Target) + ", " + scheduleText(&r.Plan) + "]",
-		fmt.Sprintf("[BaseTime: %.3f (seconds since epoch)]", at),
-		fmt.Sprintf("[StartTime: %.3f (seconds since epoch), %s]", at, r.Start.UTC().Format(time.RFC3339)),
-	} {
-		if err := log.OutputComment(line); err != nil {
-			return err
-		}
-	}
-	return log.OutputLegend()
 }
