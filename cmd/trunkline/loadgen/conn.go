@@ -180,19 +180,14 @@ func (c *conn) read(nc net.Conn) {
 		now := c.g.now()
 		have += n
 		used, need, bad := c.take(d, buf[:have], n, errors.Is(err, io.EOF), now)
-		switch {
-		case bad == errFinal:
-			return
-		case bad != nil:
-			c.setError(errorProtocol)
-			return
+		if bad == nil && err == nil {
+			have = copy(buf, buf[used:have])
+			buf, bad = resize(buf, have, need)
 		}
-		if err != nil {
-			return
-		}
-		have = copy(buf, buf[used:have])
-		if buf, bad = resize(buf, have, need); bad != nil {
+		if bad != nil && bad != errFinal {
 			c.setError(errorProtocol)
+		}
+		if bad != nil || err != nil {
 			return
 		}
 	}

@@ -198,22 +198,19 @@ func (g *generator) halt() {
 // else not before its time.
 func (g *generator) finish() {
 	now := g.now()
+	counted := false
+	switch {
+	case g.plan.Count == 0:
+	case g.table == nil:
+		counted = g.tickets.Load() <= 0
+	default:
+		counted = g.table.last == g.table.first+g.plan.Count
+	}
 	g.cut.Store(g.stopped.Load())
-	if !g.cut.Load() && !g.countEnded() {
+	if !g.cut.Load() && !counted {
 		now = max(now, g.end)
 	}
 	g.finished.Store(max(now, 1))
-}
-
-// countEnded reports whether the run ended by its count.
-func (g *generator) countEnded() bool {
-	if g.plan.Count == 0 {
-		return false
-	}
-	if g.table == nil {
-		return g.tickets.Load() <= 0
-	}
-	return g.table.last == g.table.first+g.plan.Count
 }
 
 // Run connects, warms up, measures and waits for the last replies. observe is called once per
