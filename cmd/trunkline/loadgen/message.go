@@ -3,6 +3,7 @@ package loadgen
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -100,8 +101,9 @@ func hexID(text []byte) (id uint64, ok bool) {
 	if len(text) != idWidth {
 		return 0, false
 	}
-	id, err := strconv.ParseUint(string(text), 16, 64)
-	return id, err == nil
+	var b [8]byte
+	_, err := hex.Decode(b[len(b)-idWidth/2:], text)
+	return binary.BigEndian.Uint64(b[:]), err == nil
 }
 
 // putDecimal writes the last digits of n, with pad in front.

@@ -3,7 +3,6 @@ package loadgen
 import (
 	"context"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -105,7 +104,10 @@ func newMix(shares []Share, seed uint64) *mix {
 // no method falls on the same connections again and again. It does not allocate.
 func (m *mix) pick(k int64) int {
 	at := scramble(m.seed+uint64(k)) % m.bounds[len(m.bounds)-1]
-	share, _ := slices.BinarySearch(m.bounds, at+1)
+	share := 0
+	for at >= m.bounds[share] {
+		share++
+	}
 	return share
 }
 
