@@ -49,7 +49,7 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 
 // TestCallsDoNotAllocate: making a line of threads.
 func TestCallsDoNotAllocate(t *testing.T) {
-	m, err := compile(&Target{Protocol: ProtocolThreads}, &Share{Name: "post_message", Body: []byte(threadsBodies["post_message"])}, 0)
+	m, err := compile(&Target{Protocol: ProtocolThreads}, &Share{Name: "post_message", Body: []byte(threadsBodies["post_message"])}, "00000000")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,7 @@ func (c *conn) reconnect(ctx context.Context) net.Conn {
 			return nil
 		}
 		if at > 0 || !c.closing { // an end that was announced is no reason to wait
-			if !c.pause(ctx, max(min(c.patience(at), time.Duration(c.g.overAt()-c.g.now())), time.Millisecond)) {
+			if !pause(ctx, max(min(c.patience(at), time.Duration(c.g.overAt()-c.g.now())), time.Millisecond)) {
 				return nil
 			}
 		}
@@ -158,7 +158,7 @@ func (c *conn) patience(at int) time.Duration {
 }
 
 // pause waits; false: the run was stopped meanwhile.
-func (c *conn) pause(ctx context.Context, d time.Duration) bool {
+func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

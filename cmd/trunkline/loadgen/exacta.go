@@ -43,12 +43,12 @@ func wrap(id, name, payload string) string {
 }
 
 // rootOf is the project of a run, on this machine.
-func rootOf(id identity) string { return filepath.Join(os.TempDir(), "trunkline-bench-"+id.String()) }
+func rootOf(run string) string { return filepath.Join(os.TempDir(), "trunkline-bench-"+run) }
 
 // openProject makes the folder of a project and opens it. Its marker keeps the server from looking
 // for a root above it.
 func (g *generator) openProject(ctx context.Context) error {
-	root := rootOf(g.identity())
+	root := rootOf(g.run)
 	err := os.Mkdir(root, 0o700)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(root, "go.mod"), []byte("module bench\n"), 0o600)
@@ -66,7 +66,7 @@ func (g *generator) openProject(ctx context.Context) error {
 
 // closeProject closes the project of the run and removes its folder. It does what it can.
 func (g *generator) closeProject(ctx context.Context) {
-	root := rootOf(g.identity())
+	root := rootOf(g.run)
 	if _, err := os.Lstat(root); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -78,6 +78,6 @@ func (g *generator) closeProject(ctx context.Context) {
 
 // command makes one request beside the load, the nth. Its request_id is that of no connection.
 func (g *generator) command(ctx context.Context, n int, name string, payload []byte, take func(*answered) error) error {
-	line := wrap(fmt.Sprintf("%s-ffff-4000-8000-%012d", g.identity(), n), name, string(payload)) + "\n"
+	line := wrap(fmt.Sprintf("%s-ffff-4000-8000-%012d", g.run, n), name, string(payload)) + "\n"
 	return g.callLines(ctx, name, 1, func(int, *answered) ([]byte, error) { return []byte(line), nil }, take)
 }

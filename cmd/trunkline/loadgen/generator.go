@@ -45,6 +45,7 @@ type generator struct {
 	timeout  int64
 	stride   int64  // between two requests of one connection
 	secret   uint64 // of this run
+	run      string // {{run}}: its first digits
 	tickets  atomic.Int64
 	stopped  atomic.Bool
 	cut      atomic.Bool  // stopped before the last request had ended
@@ -61,7 +62,7 @@ func newGenerator(p Plan, secret uint64, workers int) (*generator, error) {
 		return nil, err
 	}
 	g := &generator{
-		plan: p, mix: newMix(p.Mix, p.Seed), secret: secret, stride: int64(p.Conns),
+		plan: p, mix: newMix(p.Mix, p.Seed), secret: secret, run: fmt.Sprintf("%08x", secret>>32), stride: int64(p.Conns),
 		warm: int64(p.Warmup), end: int64(p.Warmup + p.Duration), timeout: int64(p.Timeout),
 	}
 	if p.Schedule.Kind != Max {
@@ -72,7 +73,7 @@ func newGenerator(p Plan, secret uint64, workers int) (*generator, error) {
 		g.tickets.Store(p.Count)
 	}
 	for i := range g.plan.Mix {
-		m, err := compile(&g.plan.Target, &g.plan.Mix[i], g.identity())
+		m, err := compile(&g.plan.Target, &g.plan.Mix[i], g.run)
 		if err != nil {
 			return nil, err
 		}
@@ -90,8 +91,6 @@ func newGenerator(p Plan, secret uint64, workers int) (*generator, error) {
 	}
 	return g, nil
 }
-
-func (g *generator) identity() identity { return identity(g.secret >> 32) }
 
 // now is the time since the run began, in nanoseconds.
 func (g *generator) now() int64 { return int64(time.Since(g.begin)) }
@@ -257,7 +256,7 @@ func (g *generator) measure(ctx context.Context, ncs []net.Conn, observe func(Sa
 		defer close(done)
 		conns.Wait()
 		g.finish()
-		g.conns[0].pause(inner, time.Duration(g.finished.Load()-g.now()))
+		pause(inner, time.Duration(g.finished.Load()-g.now()))
 	})
 	r := g.collect(done, observe)
 	cancel()

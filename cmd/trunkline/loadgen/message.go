@@ -141,11 +141,6 @@ func findPatches(message []byte) (patches []patch) {
 	return patches
 }
 
-// identity is what makes one run different from all others.
-type identity uint64
-
-func (id identity) String() string { return fmt.Sprintf("%08x", uint32(id)) }
-
 // The widths of what differs from request to request, as text. They are fixed, so that a message is
 // one template and its length is known beforehand.
 const (
@@ -194,9 +189,9 @@ func packed(number string) string {
 }
 
 // mark replaces the placeholders of a body by their marks, of which it returns the number.
-func mark(body string, id identity) (marked string, n int, err error) {
-	root := jsonx.AppendString(nil, rootOf(id))
-	body = strings.NewReplacer("{{run}}", id.String(), "{{pid}}", "bench-"+id.String()+"-{{conn}}",
+func mark(body, run string) (marked string, n int, err error) {
+	root := jsonx.AppendString(nil, rootOf(run))
+	body = strings.NewReplacer("{{run}}", run, "{{pid}}", "bench-"+run+"-{{conn}}",
 		"{{root}}", string(root[1:len(root)-1])).Replace(body)
 	var out strings.Builder
 	quoted := false
@@ -245,15 +240,15 @@ func insideString(part string, quoted bool) bool {
 }
 
 // compile makes the message of one share.
-func compile(t *Target, s *Share, id identity) (*message, error) {
-	m, err := compileBody(t, s, id)
+func compile(t *Target, s *Share, run string) (*message, error) {
+	m, err := compileBody(t, s, run)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the body of %s: %w", s.Name, err)
 	}
 	return m, nil
 }
 
-func compileBody(t *Target, s *Share, id identity) (*message, error) {
+func compileBody(t *Target, s *Share, run string) (*message, error) {
 	body := string(s.Body)
 	uses := func(placeholder string) bool { return strings.Contains(body, "{{"+placeholder+"}}") }
 	pid, thread, project := uses("pid"), uses("thread"), uses("project") || uses("root")
@@ -271,7 +266,7 @@ func compileBody(t *Target, s *Share, id identity) (*message, error) {
 		}
 		body = wrap(idInBody, s.Name, body)
 	}
-	body, n, err := mark(body, id)
+	body, n, err := mark(body, run)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func made(t *testing.T, protocol, body string, r request) string {
 	t.Helper()
 	target := Target{Protocol: protocol, Addr: "http://h:1"}
 	r.secret = secret
-	m, err := compile(&target, &Share{Name: "s.m", Weight: 1, Body: []byte(body)}, identity(secret>>32))
+	m, err := compile(&target, &Share{Name: "s.m", Weight: 1, Body: []byte(body)}, "01234567")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestPlaceholdersThatCannotBe(t *testing.T) {
 	f := func(protocol, body, want string) {
 		t.Helper()
 		target := Target{Protocol: protocol, Addr: "http://h:1"}
-		if _, err := compile(&target, &Share{Name: "s.m", Body: []byte(body)}, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := compile(&target, &Share{Name: "s.m", Body: []byte(body)}, "00000000"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", body, err, want)
 		}
 	}

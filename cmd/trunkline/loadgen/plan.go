@@ -236,7 +236,7 @@ func (p *Plan) checkMix() error {
 		if full[i], err = complete(p.Target.Protocol, s); err != nil {
 			return err
 		}
-		if _, err := compile(&p.Target, &full[i], identity(0)); err != nil {
+		if _, err := compile(&p.Target, &full[i], "00000000"); err != nil {
 			return err
 		}
 		if seen[full[i].Name] {

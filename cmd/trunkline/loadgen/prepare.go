@@ -80,7 +80,7 @@ func (g *generator) needsOwn() bool {
 
 // pidOf is what {{pid}} means on a connection.
 func (g *generator) pidOf(conn int64) string {
-	return fmt.Sprintf("bench-%s-%0*d", g.identity(), connWidth, conn)
+	return fmt.Sprintf("bench-%s-%0*d", g.run, connWidth, conn)
 }
 
 // cleanUp closes the threads or the project of the run, or terminates its processes and those that
@@ -119,7 +119,7 @@ func (g *generator) cleanUp(ctx context.Context, conn *client.Conn) {
 			if g.mix.pick(k) != share {
 				return ""
 			}
-			return terminate(fmt.Sprintf("%s%s-%0*d", createdPrefix, g.identity(), seqWidth, k))
+			return terminate(fmt.Sprintf("%s%s-%0*d", createdPrefix, g.run, seqWidth, k))
 		}, wire.NotFound)
 	}
 }

@@ -47,7 +47,7 @@ func (g *generator) createThreads(ctx context.Context) error {
 		n = len(g.conns)
 	}
 	err := g.callLines(ctx, "create_thread", n, func(i int, self *answered) ([]byte, error) {
-		return encodeCall("create_thread", jsonx.Build(nil).Text("workspace_id", self.Result.Workspace).Text("title", fmt.Sprintf("trunkline bench %s-%d", g.identity(), i)).
+		return encodeCall("create_thread", jsonx.Build(nil).Text("workspace_id", self.Result.Workspace).Text("title", fmt.Sprintf("trunkline bench %s-%d", g.run, i)).
 			Text("type", "workflow").Texts("participants", []string{self.Result.Agent}).End())
 	}, func(a *answered) error {
 		if len(a.Result.Thread) != threadWidth {
