@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"trunkline/cmd/trunkline/loadgen/chart"
 	"trunkline/cmd/trunkline/loadgen"
+	"trunkline/cmd/trunkline/loadgen/chart"
 )
 
 // SVG writes r as one static picture: rate and latencies over time, and latency by percentile. Axes

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/cmd/trunkline/loadgen/chart"
 	"trunkline/cmd/trunkline/loadgen"
+	"trunkline/cmd/trunkline/loadgen/chart"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
