@@ -10,7 +10,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 REVISION ?= $(shell git rev-parse --verify --quiet HEAD 2>/dev/null || echo unknown)
 LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
 # On Linux the program begins at its own entry, which sees whether it was started without a stdout (cmd/trunkline/entry_linux.go) and, on
-# amd64, starts the programs of workers without a Go runtime (handlers/toolhost/shim).
+# amd64, starts the programs of workers without a Go runtime (handlers/toolhost/workerexec).
 ENTRY    := $(if $(filter linux/amd64 linux/arm64,$(shell $(GO) env GOOS)/$(shell $(GO) env GOARCH)),-E main.entry)
 BUILD     = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(strip $(LDFLAGS) $(ENTRY))'
 BINARY   ?= bin/trunkline

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"trunkline/fuzz/kit"
-	"trunkline/handlers/toolhost/shim"
+	"trunkline/handlers/toolhost/workerexec"
 )
 
 // TestTheBinaryUnderItsOtherNames calls the program as it is shipped by the names that clients of
@@ -102,20 +102,20 @@ func checkWorkers(t *testing.T, program string) {
 			t.Errorf("%q: without the runtime: %v", argv, direct)
 		}
 	}
-	limits := shim.Limits{CPU: 7, OpenFiles: 33, FileSize: 1 << 20, AddressSpace: 1 << 30, Data: 1 << 29}
+	limits := workerexec.Limits{CPU: 7, OpenFiles: 33, FileSize: 1 << 20, AddressSpace: 1 << 30, Data: 1 << 29}
 	const script = "echo $(ulimit -t; ulimit -n; ulimit -f; ulimit -v; ulimit -d; grep NoNewPrivs /proc/self/status) $0 $1"
-	f(shim.Argv(limits, "/bin/sh", []string{"sh", "-c", script, "a", "b c"}), 0, "7 33 2048 1048576 524288 NoNewPrivs: 1 a b c\n", "")
-	f(shim.Argv(limits, "/no/such/file", []string{"x"}), 127, "", string(rune(syscall.ENOENT)))
-	f(shim.Argv(limits, "/", []string{"x"}), 127, "", string(rune(syscall.EACCES)))
-	f(shim.Argv(shim.Limits{}, "", []string{"/no/such.wasm", "", ""}), 1, "", "absent open /no/such.wasm: ")
-	f([]string{"trunkline", shim.Verb}, 1, "", "")
+	f(workerexec.Argv(limits, "/bin/sh", []string{"sh", "-c", script, "a", "b c"}), 0, "7 33 2048 1048576 524288 NoNewPrivs: 1 a b c\n", "")
+	f(workerexec.Argv(limits, "/no/such/file", []string{"x"}), 127, "", string(rune(syscall.ENOENT)))
+	f(workerexec.Argv(limits, "/", []string{"x"}), 127, "", string(rune(syscall.EACCES)))
+	f(workerexec.Argv(workerexec.Limits{}, "", []string{"/no/such.wasm", "", ""}), 1, "", "absent open /no/such.wasm: ")
+	f([]string{"trunkline", workerexec.Verb}, 1, "", "")
 	file, err := os.Open("/bin/sh")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	f(shim.Argv(limits, shim.ByDescriptor, []string{"sh", "-c", "ls /proc/self/fd/4 2>/dev/null || echo none"}), 127, "", "")
-	f(shim.Argv(limits, shim.ByDescriptor, []string{"sh", "-c", "test -e /proc/self/fd/3 -o -e /proc/self/fd/4 || echo none"}), 0, "none\n", "", file)
+	f(workerexec.Argv(limits, workerexec.ByDescriptor, []string{"sh", "-c", "ls /proc/self/fd/4 2>/dev/null || echo none"}), 127, "", "")
+	f(workerexec.Argv(limits, workerexec.ByDescriptor, []string{"sh", "-c", "test -e /proc/self/fd/3 -o -e /proc/self/fd/4 || echo none"}), 0, "none\n", "", file)
 }
 
 // TestAReaderThatWentAwayIsAFailure: the exit code shows it, where other programs die of SIGPIPE.

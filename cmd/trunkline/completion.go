@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/cmd/trunkline/internal/clientcontext"
 	"trunkline/cmd/trunkline/internal/config"
-	"trunkline/cmd/trunkline/internal/contexts"
 	"trunkline/cmd/trunkline/loadgen"
 	"trunkline/engine/kernel"
 	"trunkline/engine/obs"
@@ -175,7 +175,7 @@ func completeContexts(_ *cobra.Command, args []string, _ string) ([]cobra.Comple
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	store, err := contexts.Open("")
+	store, err := clientcontext.Open("")
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -9,18 +9,18 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/cmd/trunkline/internal/contexts"
+	"trunkline/cmd/trunkline/internal/clientcontext"
 )
 
 // TestCompletions asks as a script does.
 func TestCompletions(t *testing.T) {
 	config := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", config)
-	store, err := contexts.Open(config)
+	store, err := clientcontext.Open(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Put("prod", contexts.Context{Addr: "a"}, false); err != nil {
+	if err := store.Put("prod", clientcontext.Context{Addr: "a"}, false); err != nil {
 		t.Fatal(err)
 	}
 	f := func(line string, directive string, want ...string) {

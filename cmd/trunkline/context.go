@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/cmd/trunkline/internal/clientcontext"
 	"trunkline/cmd/trunkline/internal/config"
-	"trunkline/cmd/trunkline/internal/contexts"
 )
 
 // contextField is a value of a context: its flag, where else a client verb takes it from, and what
@@ -20,33 +20,33 @@ type contextField struct {
 	name, env, setting string
 	file               bool
 	help               string
-	of                 func(*contexts.Context) *string
+	of                 func(*clientcontext.Context) *string
 }
 
 // contextFields lists them in the order shown to people.
 func contextFields() []contextField {
 	return []contextField{
 		{name: fieldAddr, env: envAddr, setting: "kernel.listen_addr", help: "server of kernel IPC, host:port or unix:///path",
-			of: func(c *contexts.Context) *string { return &c.Addr }},
+			of: func(c *clientcontext.Context) *string { return &c.Addr }},
 		{name: "tls-ca", file: true, help: "certificates its own is checked against, PEM file; switches TLS on",
-			of: func(c *contexts.Context) *string { return &c.TLSCA }},
+			of: func(c *clientcontext.Context) *string { return &c.TLSCA }},
 		{name: "tls-cert", file: true, help: "certificate to show to it, PEM file; switches TLS on",
-			of: func(c *contexts.Context) *string { return &c.TLSCert }},
+			of: func(c *clientcontext.Context) *string { return &c.TLSCert }},
 		{name: "tls-key", file: true, help: "private key of that certificate, PEM file",
-			of: func(c *contexts.Context) *string { return &c.TLSKey }},
+			of: func(c *clientcontext.Context) *string { return &c.TLSKey }},
 		{name: fieldAdmin, setting: "admin.listen_addr", help: "admin endpoint, host:port",
-			of: func(c *contexts.Context) *string { return &c.Admin }},
+			of: func(c *clientcontext.Context) *string { return &c.Admin }},
 		{name: fieldConsoleTokenFile, setting: "admin.console_operator_token_file", file: true,
 			help: "file with the token for it; that of an operator for orders",
-			of:   func(c *contexts.Context) *string { return &c.ConsoleTokenFile }},
+			of:   func(c *clientcontext.Context) *string { return &c.ConsoleTokenFile }},
 		{name: fieldThreadsURL, env: envThreadsURL, help: "server of agent threads, URL",
-			of: func(c *contexts.Context) *string { return &c.ThreadsURL }},
+			of: func(c *clientcontext.Context) *string { return &c.ThreadsURL }},
 		{name: fieldTokenFile, env: envThreadsTokenFile, file: true, help: "file with the token for agent threads",
-			of: func(c *contexts.Context) *string { return &c.TokenFile }},
+			of: func(c *clientcontext.Context) *string { return &c.TokenFile }},
 		{name: fieldExactaAddr, env: envExactaAddr, setting: "exacta.listen_addr", help: "server of projects, host:port or unix:///path",
-			of: func(c *contexts.Context) *string { return &c.ExactaAddr }},
+			of: func(c *clientcontext.Context) *string { return &c.ExactaAddr }},
 		{name: fieldExactaTokenFile, env: envExactaTokenFile, setting: "exacta.auth_token_file", file: true, help: "file with the token for projects",
-			of: func(c *contexts.Context) *string { return &c.ExactaTokenFile }},
+			of: func(c *clientcontext.Context) *string { return &c.ExactaTokenFile }},
 	}
 }
 
@@ -62,27 +62,27 @@ const (
 )
 
 // chosenContext returns the context in force, an empty one without any.
-func chosenContext() (contexts.Chosen, error) {
+func chosenContext() (clientcontext.Chosen, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "" // it was removed: it chooses none
 	}
-	store, err := contexts.Open("")
+	store, err := clientcontext.Open("")
 	if err != nil {
-		return contexts.Chosen{}, nil //nolint:nilerr // a user without a home has no contexts
+		return clientcontext.Chosen{}, nil //nolint:nilerr // a user without a home has no contexts
 	}
-	c, err := store.Choose(os.Getenv(contexts.Env), dir)
+	c, err := store.Choose(os.Getenv(clientcontext.Env), dir)
 	return c, contextError(err)
 }
 
 // contextError gives an error of contexts its exit code and a hint.
 func contextError(err error) error {
 	switch {
-	case errors.Is(err, contexts.ErrNotFound):
+	case errors.Is(err, clientcontext.ErrNotFound):
 		return &cli.Error{Code: cli.CodeNotFound, Err: err, Hint: "'trunkline context list' shows the names"}
-	case errors.Is(err, contexts.ErrExists):
+	case errors.Is(err, clientcontext.ErrExists):
 		return &cli.Error{Code: cli.CodeConflict, Err: err, Hint: "--replace replaces it"}
-	case errors.Is(err, contexts.ErrName):
+	case errors.Is(err, clientcontext.ErrName):
 		return &cli.Error{Code: cli.CodeUsage, Err: err}
 	}
 	return err
@@ -121,7 +121,7 @@ func notInContext(cmd *cobra.Command) bool {
 	return err == nil && r.fromContext() && r.Value == ""
 }
 
-func (f *contextField) find(cmd *cobra.Command, c *contexts.Chosen) (reach, error) {
+func (f *contextField) find(cmd *cobra.Command, c *clientcontext.Chosen) (reach, error) {
 	r := reach{Field: f.name}
 	if v := os.Getenv(f.env); f.env != "" && v != "" {
 		r.Value, r.Origin = v, "env "+f.env
@@ -161,7 +161,7 @@ func newContextCmd() *cobra.Command {
 		Use:   "context",
 		Short: "Name servers, and choose which one the client verbs ask",
 		Long: "A context is a name for a server: its addresses, the certificates by which it is trusted, the files with the tokens for it. " +
-			"It is used by the verbs that ask a server. $" + contexts.Env + " chooses one, else the file " + contexts.LocalFile + " of the working directory or of the " +
+			"It is used by the verbs that ask a server. $" + clientcontext.Env + " chooses one, else the file " + clientcontext.LocalFile + " of the working directory or of the " +
 			"nearest directory above it, else the current one. Flags and the environment win over a context, a context wins over the settings.\n\n" +
 			"Contexts are files in the user's configuration directory (trunkline/contexts in $XDG_CONFIG_HOME), which only the user can read. They hold no token, only the names of files with one.",
 		Example: "  trunkline context add prod --addr 10.0.0.5:50051 --tls-ca ca.pem --admin 127.0.0.1:50090\n" +
@@ -170,7 +170,7 @@ func newContextCmd() *cobra.Command {
 }
 
 func newContextAddCmd() *cobra.Command {
-	var c contexts.Context
+	var c clientcontext.Context
 	var replace bool
 	cmd := &cobra.Command{
 		Use:   "add NAME",
@@ -185,13 +185,13 @@ func newContextAddCmd() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&replace, "replace", false, "replace the context of that name")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if c == (contexts.Context{}) {
+		if c == (clientcontext.Context{}) {
 			return cli.Errorf(cli.CodeUsage, "cannot add the context %q: no flag names a part of it", args[0]).WithHint("--addr names the server of kernel IPC")
 		}
 		if err := checkContext(&c); err != nil {
 			return err
 		}
-		store, err := contexts.Open("")
+		store, err := clientcontext.Open("")
 		if err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func newContextAddCmd() *cobra.Command {
 }
 
 // checkContext checks the form of addresses and makes paths absolute.
-func checkContext(c *contexts.Context) error {
+func checkContext(c *clientcontext.Context) error {
 	for _, f := range contextFields() {
 		v := f.of(c)
 		if *v == "" {
@@ -246,11 +246,11 @@ func newContextUseCmd() *cobra.Command {
 		},
 		ValidArgsFunction: completeContexts,
 	}
-	cmd.Flags().BoolVar(&here, "here", false, "write "+contexts.LocalFile+" in the working directory")
+	cmd.Flags().BoolVar(&here, "here", false, "write "+clientcontext.LocalFile+" in the working directory")
 	cmd.Flags().BoolVar(&none, "none", false, "have no current context")
 	cmd.MarkFlagsMutuallyExclusive("here", "none")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		store, err := contexts.Open("")
+		store, err := clientcontext.Open("")
 		switch {
 		case err != nil:
 			return err
@@ -284,7 +284,7 @@ func newContextShowCmd() *cobra.Command {
 	}
 	config.AddSourceFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		var c contexts.Chosen
+		var c clientcontext.Chosen
 		if len(args) > 0 {
 			c, err = namedContext(args[0])
 		} else {
@@ -320,8 +320,8 @@ func newContextShowCmd() *cobra.Command {
 }
 
 // namedContext returns a context by its name.
-func namedContext(name string) (c contexts.Chosen, err error) {
-	store, err := contexts.Open("")
+func namedContext(name string) (c clientcontext.Chosen, err error) {
+	store, err := clientcontext.Open("")
 	if err != nil {
 		return c, err
 	}
@@ -334,7 +334,7 @@ func namedContext(name string) (c contexts.Chosen, err error) {
 type listedContext struct {
 	Name    string `json:"name"`
 	InForce bool   `json:"in_force"`
-	contexts.Context
+	clientcontext.Context
 }
 
 func newContextListCmd() *cobra.Command {
@@ -343,7 +343,7 @@ func newContextListCmd() *cobra.Command {
 		Short: "List the contexts; * marks the one in force",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, err := contexts.Open("")
+			store, err := clientcontext.Open("")
 			if err != nil {
 				return err
 			}
@@ -377,7 +377,7 @@ func newContextRemoveCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove a context", Args: cobra.ExactArgs(1), ValidArgsFunction: completeContexts,
 		RunE: func(_ *cobra.Command, args []string) error {
-			store, err := contexts.Open("")
+			store, err := clientcontext.Open("")
 			if err != nil {
 				return err
 			}

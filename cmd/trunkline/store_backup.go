@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/cmd/trunkline/internal/control"
 	"trunkline/cmd/trunkline/internal/journaltool"
+	"trunkline/cmd/trunkline/internal/storesocket"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 )
@@ -111,8 +111,8 @@ func (b *madeBackup) copyOnline(ctx context.Context, locked error, verify bool, 
 	if err := journaltool.Outside(b.Directory, b.Backup); err != nil {
 		return err
 	}
-	lease, err := control.Ask(ctx, b.Directory)
-	if errors.Is(err, control.ErrNoServer) {
+	lease, err := storesocket.Ask(ctx, b.Directory)
+	if errors.Is(err, storesocket.ErrNoServer) {
 		return fmt.Errorf("%w, and %w", locked, err)
 	}
 	if err != nil {

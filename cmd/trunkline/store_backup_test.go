@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/cmd/trunkline/internal/control"
+	"trunkline/cmd/trunkline/internal/storesocket"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/kernel"
@@ -258,7 +258,7 @@ func TestCheckpointsThatAreLeft(t *testing.T) {
 		dir := filepath.Join(at, "data")
 		t.Setenv("TRUNKLINE_STORE_BACKUP_DIR", before)
 		s := startStoreServer(t, dir, "always", 0)
-		lease, err := control.Ask(t.Context(), dir)
+		lease, err := storesocket.Ask(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,9 +323,9 @@ func TestTheServerEndsDuringABackup(t *testing.T) {
 			err = errors.Join(err, l.Barrier(t.Context()))
 		}
 		checkpoint := filepath.Join(t.TempDir(), "checkpoint")
-		server, failed := control.Serve(control.Config{Store: dir, Logger: slog.New(slog.DiscardHandler), Take: func(context.Context) (control.Checkpoint, func(), error) {
+		server, failed := storesocket.Serve(storesocket.Config{Store: dir, Logger: slog.New(slog.DiscardHandler), Take: func(context.Context) (storesocket.Checkpoint, func(), error) {
 			err := s.Checkpoint(checkpoint, nil)
-			return control.Checkpoint{Dir: checkpoint, Index: l.Durable()}, func() { _ = os.RemoveAll(checkpoint) }, err
+			return storesocket.Checkpoint{Dir: checkpoint, Index: l.Durable()}, func() { _ = os.RemoveAll(checkpoint) }, err
 		}})
 		if err = errors.Join(err, failed); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 
 	"trunkline/codec/jsonx"
 	"trunkline/engine/idem"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -18,7 +18,7 @@ type call struct {
 	req    request
 	idRoom []byte
 	reply  []byte
-	after  dsstate.State // the tool's copy of the state
+	after  sessionstate.State // the tool's copy of the state
 	input  tool.Call
 
 	callState
@@ -30,7 +30,7 @@ type callState struct {
 	s       *session
 	entry   *Entry
 	id      requestID
-	before  dsstate.State // off the loop: the session's, with the request's own ds_state
+	before  sessionstate.State // off the loop: the session's, with the request's own ds_state
 	keyed   bool
 	key     idem.Key
 	hash    [sha256.Size]byte // of the input
@@ -64,7 +64,7 @@ func (s *Server) putCall(c *call) {
 // clear makes c ready for any request, and lets go of what it held.
 func (c *call) clear() {
 	c.req.release()
-	c.callState, c.after, c.input = callState{}, dsstate.State{}, tool.Call{}
+	c.callState, c.after, c.input = callState{}, sessionstate.State{}, tool.Call{}
 	if c.idRoom, c.reply = c.idRoom[:0], c.reply[:0]; cap(c.reply) > keepScratch {
 		c.reply = nil
 	}

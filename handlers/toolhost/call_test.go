@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"trunkline/engine/link"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -175,7 +175,7 @@ func TestReplyLimit(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		big := toolFunc(func(_ context.Context, c *tool.Call) tool.Result {
 			if content != nil {
-				c.State.Set(5, dsstate.Artifact{Content: string(content)})
+				c.State.Set(5, sessionstate.Artifact{Content: string(content)})
 			}
 			return tool.Result{Output: output}
 		})
@@ -212,7 +212,7 @@ func TestReplyLimit(t *testing.T) {
 	// A state that no delta shows counts as well: here the session's and the tool's together are
 	// too large.
 	content = []byte(strings.Repeat("c", 1000))
-	full := strings.Repeat("s", dsstate.MaxBytes-999)
+	full := strings.Repeat("s", sessionstate.MaxBytes-999)
 	p.want(`{"aid":"AID.BIG.v1","ds_state":{"slots":{"0":{"content_json":"`+full+`"}}}}`, over)
 	if got := p.state(); len(got) < len(full) || strings.Contains(got, "ccc") {
 		t.Errorf("%.100s", got)

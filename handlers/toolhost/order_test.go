@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 )
 
 // Protocol errors, one row for each line of toolhost §3.3 that needs no other session (§8).
@@ -152,6 +152,6 @@ func TestStateOfSession(t *testing.T) {
 		f(`{"aid":"`+aid+`"`+delta, set, one[:len(one)-2]+`,`+written+`}}`)
 		f(`{"aid":"`+aid+`","ds_state":{"slots":{`+written+`}}}`, okReply, `{"slots":{`+written+`}}`)
 	}
-	big := strings.Repeat("x", dsstate.MaxBytes-8)
+	big := strings.Repeat("x", sessionstate.MaxBytes-8)
 	f(`{"aid":"AID.NOOP.v1","ds_state":{"slots":{"0":{"content_json":"`+big+`xxxxxxxxx"}}}}`, fault("invalid ds_state: exceeds 1MB limit"), old)
 }

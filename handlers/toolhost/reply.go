@@ -6,7 +6,7 @@ import (
 
 	"trunkline/codec/jsonx"
 	"trunkline/engine/idem"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -63,9 +63,9 @@ type outcome struct {
 	err      string
 	dispatch []byte // JSON text; empty for none
 	hit      bool
-	after    *dsstate.State // nil: the reply has an empty delta
-	before   *dsstate.State // of the delta; nil: the reply has the snapshot of after
-	silent   bool           // the reply has no ds_state at all
+	after    *sessionstate.State // nil: the reply has an empty delta
+	before   *sessionstate.State // of the delta; nil: the reply has the snapshot of after
+	silent   bool                // the reply has no ds_state at all
 }
 
 // The members of a reply that went well between its error and its state.
@@ -77,7 +77,7 @@ const (
 const (
 	okBegin = `{"ok":true,"status":"OK","output_json":`
 	okState = `,"ds_state":`
-	okEmpty = okBegin + `"{}","error":""` + okState + dsstate.EmptyDelta + "}\n"
+	okEmpty = okBegin + `"{}","error":""` + okState + sessionstate.EmptyDelta + "}\n"
 )
 
 // appendOK appends the reply of a call that went well and left the state as it was; more is one of
@@ -86,7 +86,7 @@ func appendOK(dst, output []byte, more string, id requestID) []byte {
 	if len(output) == 0 && more == noMember && id.raw == nil && !id.quoted { // the commonest reply: one copy
 		return append(dst, okEmpty...)
 	}
-	return id.end(append(appendOutput(dst, output, more), dsstate.EmptyDelta...))
+	return id.end(append(appendOutput(dst, output, more), sessionstate.EmptyDelta...))
 }
 
 // appendOutput appends the reply of a call that went well up to the value of its state.
@@ -115,11 +115,11 @@ func (o *outcome) appendReply(dst []byte, id requestID) []byte {
 	switch {
 	case o.silent:
 	case o.after == nil:
-		dst = append(dst, `,"ds_state":`+dsstate.EmptyDelta...)
+		dst = append(dst, `,"ds_state":`+sessionstate.EmptyDelta...)
 	case o.before == nil:
 		dst = o.after.AppendSnapshot(append(dst, `,"ds_state":`...))
 	default:
-		dst = dsstate.AppendDelta(append(dst, `,"ds_state":`...), o.before, o.after)
+		dst = sessionstate.AppendDelta(append(dst, `,"ds_state":`...), o.before, o.after)
 	}
 	if len(o.dispatch) > 0 {
 		dst = append(append(dst, `,"dispatch_error":`...), o.dispatch...)
@@ -132,7 +132,7 @@ func (o *outcome) appendReply(dst []byte, id requestID) []byte {
 func (o *outcome) appendWithin(dst []byte, id requestID, single bool) (out []byte, fits bool) {
 	start := len(dst)
 	dst = o.appendReply(dst, id)
-	if len(dst)-start <= maxReply && (o.after == nil || o.after.Bytes() <= dsstate.MaxBytes) {
+	if len(dst)-start <= maxReply && (o.after == nil || o.after.Bytes() <= sessionstate.MaxBytes) {
 		return dst, true
 	}
 	*o = outcome{status: tool.ToolError, err: errTooLarge, hit: o.hit, silent: single}

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 )
 
 // Limits of a request (toolhost §6).
@@ -42,8 +42,8 @@ type request struct {
 	key      []byte
 	token    []byte
 	runID    []byte
-	hasState bool          // the request gave a ds_state
-	next     dsstate.State // then: the session's state with it applied
+	hasState bool               // the request gave a ds_state
+	next     sessionstate.State // then: the session's state with it applied
 
 	name  []byte           // of the key: what is hashed to it
 	text  []byte           // an error text in the making
@@ -57,7 +57,7 @@ const keepScratch = 64 << 10
 func (r *request) release() {
 	r.members = [numNames]jsonx.Member{}
 	r.aid, r.key, r.token, r.runID = nil, nil, nil, nil
-	r.hasState, r.next = false, dsstate.State{}
+	r.hasState, r.next = false, sessionstate.State{}
 	if cap(r.input) > keepScratch {
 		r.input = nil
 	}
@@ -162,7 +162,7 @@ func idOf(m *jsonx.Member) (id requestID, ok bool) {
 }
 
 // read is step 6: the field checks in their order, which change r only. fault is the error or "".
-func (r *request) read(state *dsstate.State) (fault string) {
+func (r *request) read(state *sessionstate.State) (fault string) {
 	if r.hasOnlyAID() {
 		r.input, r.hasState, r.key, r.token, r.runID = append(r.input[:0], emptyObject...), false, nil, nil, nil
 		return ""
@@ -254,7 +254,7 @@ func (r *request) checkInput() (fault string) {
 }
 
 // readState computes the state that the request wants, and does not store it.
-func (r *request) readState(state *dsstate.State) (fault string) {
+func (r *request) readState(state *sessionstate.State) (fault string) {
 	m := &r.members[nameDSState]
 	switch m.Kind {
 	case jsonx.Absent:
@@ -271,7 +271,7 @@ func (r *request) readState(state *dsstate.State) (fault string) {
 	return ""
 }
 
-func (r *request) applyState(state *dsstate.State) {
+func (r *request) applyState(state *sessionstate.State) {
 	if r.hasState {
 		*state = r.next
 	}

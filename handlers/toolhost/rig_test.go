@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"trunkline/engine/link"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -98,7 +98,7 @@ func (r *rig) tools() []Entry {
 		return Entry{Descriptor: tool.Descriptor{AID: aid, Name: aid, Fast: fast, SideEffects: []string{effects}, Tags: []string{"tag.meta"}}, Tool: f}
 	}
 	fail := func(_ context.Context, c *tool.Call) tool.Result {
-		c.State.Set(3, dsstate.Artifact{Type: "half"})
+		c.State.Set(3, sessionstate.Artifact{Type: "half"})
 		return tool.Fail("no")
 	}
 	external := entry("AID.EXT.v1", false, "none", r.external)
@@ -130,13 +130,13 @@ func (r *rig) wait(_ context.Context, c *tool.Call) tool.Result {
 	r.runs.Add(1)
 	r.begun <- struct{}{}
 	<-r.gate
-	c.State.Set(7, dsstate.Artifact{Type: "late"})
+	c.State.Set(7, sessionstate.Artifact{Type: "late"})
 	return tool.Result{}
 }
 
 // set writes slot 6: {"echo":<input>}.
 func set(_ context.Context, c *tool.Call) tool.Result {
-	c.State.Set(6, dsstate.Artifact{Type: "text", Provenance: "set", Content: string(c.Input), Size: int64(len(c.Input))})
+	c.State.Set(6, sessionstate.Artifact{Type: "text", Provenance: "set", Content: string(c.Input), Size: int64(len(c.Input))})
 	return tool.Result{}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -35,8 +35,8 @@ func (c *call) appendLean(out, output []byte) (_ []byte, ok bool) {
 		return out, len(out)-start <= maxReply
 	}
 	out = appendOutput(out, output, noMember)
-	out = c.id.end(dsstate.AppendDelta(out, state, &c.after))
-	if len(out)-start > maxReply || c.after.Bytes() > dsstate.MaxBytes {
+	out = c.id.end(sessionstate.AppendDelta(out, state, &c.after))
+	if len(out)-start > maxReply || c.after.Bytes() > sessionstate.MaxBytes {
 		return nil, false
 	}
 	c.s.room.Replace(state, &c.after)
@@ -44,7 +44,7 @@ func (c *call) appendLean(out, output []byte) (_ []byte, ok bool) {
 }
 
 // prepare has the tool called with after, a clone of the session's state.
-func (c *call) prepare(after dsstate.State) {
+func (c *call) prepare(after sessionstate.State) {
 	if b := c.entry.Breaker; b != nil {
 		b.Start(c.probe)
 	}
@@ -141,7 +141,7 @@ func (c *call) settle(r tool.Result, shared bool) {
 }
 
 // conclude is steps 13 to 15: it appends the reply and stores the outcome. before is the old state.
-func (c *call) conclude(out []byte, r tool.Result, before *dsstate.State) []byte {
+func (c *call) conclude(out []byte, r tool.Result, before *sessionstate.State) []byte {
 	o := outcomeOf(r)
 	if o.status == tool.OK {
 		o.before, o.after = before, &c.after

@@ -10,8 +10,8 @@ import (
 	"trunkline/engine/idem"
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
-	"trunkline/handlers/toolhost/dsstate"
 	"trunkline/handlers/toolhost/selector"
+	"trunkline/handlers/toolhost/sessionstate"
 )
 
 // How much one turn of a session may do before other connections get theirs.
@@ -39,8 +39,8 @@ type session struct {
 	now       link.Instant // of the turn
 	keyNow    int64        // of the turn, by the clock of the keys; 0: not read yet
 
-	state    dsstate.State
-	room     dsstate.Room // of state
+	state    sessionstate.State
+	room     sessionstate.Room // of state
 	run      *selector.Run
 	authed   bool
 	failures int   // of _auth and of requests before it
@@ -272,7 +272,7 @@ func (s *session) find(aid []byte) *Entry {
 }
 
 // lend returns the state for a call that leaves the loop.
-func (s *session) lend() dsstate.State {
+func (s *session) lend() sessionstate.State {
 	s.room.Share()
 	return s.state
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -101,7 +101,7 @@ func (s *Single) read(c *call, aid string, text []byte) (id requestID, fault str
 	if m := &c.req.members[nameAID]; m.Kind != jsonx.Absent && (!c.req.readAID() || string(c.req.aid) != aid) {
 		return id, "invalid field: aid: does not match command line"
 	}
-	return id, c.req.read(new(dsstate.State))
+	return id, c.req.read(new(sessionstate.State))
 }
 
 func (s *Single) run(e *Entry, c *call) tool.Result {

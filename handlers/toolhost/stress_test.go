@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"trunkline/engine/link"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -38,7 +38,7 @@ func (y *runCounter) run(_ context.Context, c *tool.Call) tool.Result {
 	y.running[key] = true
 	y.mu.Unlock()
 	time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond)
-	c.State.Set(1, dsstate.Artifact{Content: key})
+	c.State.Set(1, sessionstate.Artifact{Content: key})
 	y.mu.Lock()
 	y.running[key] = false
 	y.mu.Unlock()

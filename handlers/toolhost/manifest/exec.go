@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/shim"
 	"trunkline/handlers/toolhost/tool"
+	"trunkline/handlers/toolhost/workerexec"
 )
 
 var (
@@ -180,7 +180,7 @@ func (o *object) pool() tool.Pool {
 	return p
 }
 
-func (o *object) limits() shim.Limits {
+func (o *object) limits() workerexec.Limits {
 	raw := o.object(execLimits)
 	in := open(raw, limitNames, o.where+"limits.", o.why)
 	in.only(raw, nil)
@@ -236,7 +236,7 @@ type Exec struct {
 	// Stateless means that the tool is not shown the caller's state (state "none").
 	Stateless bool
 	// Limits of a process.
-	Limits shim.Limits
+	Limits workerexec.Limits
 	// Module is the absolute path of the WebAssembly module.
 	Module string
 	// Timeout of a call; 0: the server's.
@@ -262,6 +262,6 @@ const (
 )
 
 // defaultLimits returns the limits of a process, which a manifest can only lower.
-func defaultLimits() shim.Limits {
-	return shim.Limits{AddressSpace: 1024 * mebibyte, CPU: 30, FileSize: 10 * mebibyte, OpenFiles: 64}
+func defaultLimits() workerexec.Limits {
+	return workerexec.Limits{AddressSpace: 1024 * mebibyte, CPU: 30, FileSize: 10 * mebibyte, OpenFiles: 64}
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"trunkline/handlers/toolhost/shim"
 	"trunkline/handlers/toolhost/tool"
+	"trunkline/handlers/toolhost/workerexec"
 )
 
 const (
@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 	f(run(`{"kind":"process","mode":"serve","command":["bin/../x","./a"],"cwd":"sub","state":"none","timeout_ms":600000,"env":{"A":"1","B":"x=y"},
 		"pool":{"min":2,"max":64,"idle_ms":0,"max_requests":1},"limits":{"as_mb":1,"cpu_s":30,"fsize_mb":10,"nofile":63},"sha256":"`+sum+`"}`),
 		Entry{Descriptor: d, Exec: Exec{Kind: Process, Command: []string{"/packs/x", "./a"}, Dir: "/packs/sub", Env: []string{"A=1", "B=x=y"},
-			Pool: tool.Pool{Min: 2, Max: 64, MaxRequests: 1}, Stateless: true, Limits: shim.Limits{AddressSpace: mebibyte, CPU: 30, FileSize: 10 * mebibyte, OpenFiles: 63},
+			Pool: tool.Pool{Min: 2, Max: 64, MaxRequests: 1}, Stateless: true, Limits: workerexec.Limits{AddressSpace: mebibyte, CPU: 30, FileSize: 10 * mebibyte, OpenFiles: 63},
 			Timeout: 10 * time.Minute, SHA256: strings.ToLower(sum)}})
 	f(run(`{"kind":"process","command":["/bin/x"],"cwd":"/tmp","mode":"oneshot","state":"snapshot"}`),
 		Entry{Descriptor: d, Exec: Exec{Kind: Process, Command: []string{"/bin/x"}, Dir: "/tmp", Oneshot: true, Pool: tool.DefaultPool(), Limits: defaultLimits()}})

@@ -16,10 +16,10 @@
 // Anything else is INVALID (toolhost D14). Nothing may follow <END>, so the patch of <INP> reaches
 // to the last </INP>.
 //
-// A policy program is started without a shell, as workers are (see shim): in its own process group,
-// with its limits and no_new_privs, and few variables; its group is killed when it ends or its time
-// is over. Its question is in a file that only this user can read and that is removed afterwards.
-// Guards do not contain an enemy. A descendant with a session of its own is not ended.
+// A policy program is started without a shell, as workers are (see workerexec): in its own process
+// group, with its limits and no_new_privs, and few variables; its group is killed when it ends or
+// its time is over. Its question is in a file that only this user can read and that is removed
+// afterwards. Guards do not contain an enemy. A descendant with a session of its own is not ended.
 //
 // Not implemented, on purpose: a policy's stderr (toolhost D27), and further selectors in the
 // server.

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -14,7 +14,7 @@ func TestHeuristic(t *testing.T) {
 	all := []tool.Descriptor{d("ERR", "error"), d("ERR2", "error"), d("FS", "fs"), d("GENESIS.COMPILE_SHARED", "genesis"), d("GENESIS.LOAD_PLUGIN", "genesis"),
 		d("GENESIS.WRITE_FILE", "genesis"), d("GPU", "gpu"), d("META", "meta"), d("NET", "net"), d("NOOP", "meta", "error", "gpu", "runtime", "report"),
 		d("REP", "report"), d("RUN", "runtime"), d("RUN2", "runtime", "report"), d("SHELL", "shell")}
-	f := func(goal string, s *dsstate.State, without, want string) {
+	f := func(goal string, s *sessionstate.State, without, want string) {
 		t.Helper()
 		var list []tool.Descriptor
 		for _, x := range all {

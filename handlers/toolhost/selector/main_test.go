@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -28,15 +28,15 @@ func tools() []tool.Descriptor {
 }
 
 // state has the slots of the digits in set; DS6 has the given stage, if there is one.
-func state(set, stage string) *dsstate.State {
-	var s dsstate.State
-	for n := range dsstate.Slots {
+func state(set, stage string) *sessionstate.State {
+	var s sessionstate.State
+	for n := range sessionstate.Slots {
 		if strings.Contains(set, string(rune('0'+n))) {
-			s.Set(n, dsstate.Artifact{Type: "t"})
+			s.Set(n, sessionstate.Artifact{Type: "t"})
 		}
 	}
 	if stage != "" {
-		s.Set(6, dsstate.Artifact{Content: `{"stage":"` + stage + `"}`})
+		s.Set(6, sessionstate.Artifact{Content: `{"stage":"` + stage + `"}`})
 	}
 	return &s
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -200,7 +200,7 @@ type view struct {
 	stage              string
 }
 
-func viewOf(s *dsstate.State) (v view) {
+func viewOf(s *sessionstate.State) (v view) {
 	_, v.ds0 = s.Get(slotScan)
 	_, v.ds2 = s.Get(slotReport)
 	_, v.ds7 = s.Get(slotExtra)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -79,7 +79,7 @@ func TestMenuText(t *testing.T) {
 }
 
 func TestGoalContext(t *testing.T) {
-	f := func(goal, candidates string, s *dsstate.State, want string) {
+	f := func(goal, candidates string, s *sessionstate.State, want string) {
 		t.Helper()
 		v := viewOf(s)
 		tags := stepTags{baseTags(goal, strings.Fields(candidates)), v.wantsReport()}
@@ -107,8 +107,8 @@ func TestGoalContext(t *testing.T) {
 func TestStage(t *testing.T) {
 	f := func(content, want string) {
 		t.Helper()
-		var s dsstate.State
-		s.Set(6, dsstate.Artifact{Content: content})
+		var s sessionstate.State
+		s.Set(6, sessionstate.Artifact{Content: content})
 		if v := viewOf(&s); v.stage != want || !v.ds6 {
 			t.Errorf("%q is at stage %q, want %q", content, v.stage, want)
 		}

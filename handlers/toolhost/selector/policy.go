@@ -12,8 +12,8 @@ import (
 
 	"trunkline/codec/jsonx"
 	"trunkline/engine/procgroup"
-	"trunkline/handlers/toolhost/shim"
 	"trunkline/handlers/toolhost/tool"
+	"trunkline/handlers/toolhost/workerexec"
 )
 
 // Bounds of the policy's settings; what is outside counts as the nearer bound.
@@ -33,7 +33,7 @@ type Policy struct {
 	unsafe     bool // no guards
 	timeout    time.Duration
 	stdoutMax  int
-	limits     shim.Limits
+	limits     workerexec.Limits
 	breaker    *tool.Breaker
 }
 
@@ -60,7 +60,7 @@ func PolicyFrom(getenv func(string) string, root string, now func() int64) *Poli
 		unsafe:     env.text("ALLOW_UNSAFE", "") == "1",
 		timeout:    time.Duration(env.number("TIMEOUT_MS", 2500, 1, maxPolicyTimeout)) * time.Millisecond,
 		stdoutMax:  int(env.number("STDOUT_MAX", 65536, 1, maxPolicyStdout)),
-		limits: shim.Limits{
+		limits: workerexec.Limits{
 			CPU:          env.amount("RLIMIT_CPU_SEC", 2, 1),
 			AddressSpace: env.amount("RLIMIT_AS_MB", 768, 1<<20),
 			FileSize:     env.amount("RLIMIT_FSIZE_MB", 10, 1<<20),

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"trunkline/handlers/toolhost/shim"
 	"trunkline/handlers/toolhost/tool"
+	"trunkline/handlers/toolhost/workerexec"
 )
 
 // environ is an environment for PolicyFrom.
@@ -56,7 +56,7 @@ func TestPolicyFrom(t *testing.T) {
 		want := Policy{
 			root: dir, env: []string{"MACHINA_ROOT=" + dir}, tmp: os.TempDir(), argv: []string{"sh", "x.sh"},
 			allowedExe: []string{"python3", "python", "bash", "sh", "node"}, scriptRoot: filepath.Join(dir, "policies"),
-			timeout: 2500 * time.Millisecond, stdoutMax: 65536, limits: shim.Limits{CPU: 2, AddressSpace: 768 << 20, FileSize: 10 << 20, OpenFiles: 64, UserThreads: 32},
+			timeout: 2500 * time.Millisecond, stdoutMax: 65536, limits: workerexec.Limits{CPU: 2, AddressSpace: 768 << 20, FileSize: 10 << 20, OpenFiles: 64, UserThreads: 32},
 			breaker: rest(5, 30*time.Second),
 		}
 		change(&want)
@@ -91,7 +91,7 @@ func TestPolicyFrom(t *testing.T) {
 	})
 	f(environ{"~TIMEOUT_MS": "1.5", "~STDOUT_MAX": "64k", "~FAIL_THRESHOLD": " 3", "~COOLDOWN_MS": "99999999999999999999", "~RLIMIT_NPROC": "x"}, func(*Policy) {})
 	f(environ{"~RLIMIT_CPU_SEC": "1", "~RLIMIT_AS_MB": "0", "~RLIMIT_FSIZE_MB": "3", "~RLIMIT_NOFILE": "-1", "~RLIMIT_NPROC": "5"}, func(p *Policy) {
-		p.limits = shim.Limits{CPU: 1, FileSize: 3 << 20, UserThreads: 5}
+		p.limits = workerexec.Limits{CPU: 1, FileSize: 3 << 20, UserThreads: 5}
 	})
 	f(environ{"PATH": "/a:/b", "HOME": "/h", "LANG": "C", "LC_ALL": "D", "TMPDIR": "/t", "LD_PRELOAD": "x", "MACHINA_API_TOKEN": "y", "MACHINA_ROOT": "/other"}, func(p *Policy) {
 		p.tmp = "/t"

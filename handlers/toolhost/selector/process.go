@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"trunkline/engine/procgroup"
-	"trunkline/handlers/toolhost/shim"
+	"trunkline/handlers/toolhost/workerexec"
 )
 
 // The causes of a failure that need no number (toolhost §4.8 "Failure").
@@ -95,10 +95,10 @@ var errNotBegun = errors.New("the program did not begin")
 
 // begin starts the process as every worker, with limits where they can be set (toolhost §4.8).
 func (p *Policy) begin(exe string, argv []string, attr *os.ProcAttr) (*procgroup.Process, error) {
-	if !shim.Enabled {
+	if !workerexec.Enabled {
 		return procgroup.Start(exe, argv, attr)
 	}
-	self, err := shim.Self()
+	self, err := workerexec.Self()
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +107,8 @@ func (p *Policy) begin(exe string, argv []string, attr *os.ProcAttr) (*procgroup
 		return nil, err
 	}
 	defer func() { _ = r.Close() }()   // only read
-	attr.Files = append(attr.Files, w) // shim.StatusFD
-	proc, err := procgroup.Start(self, shim.Argv(p.limits, exe, argv), attr)
+	attr.Files = append(attr.Files, w) // workerexec.StatusFD
+	proc, err := procgroup.Start(self, workerexec.Argv(p.limits, exe, argv), attr)
 	_ = w.Close()
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -86,7 +86,7 @@ func (r *Run) Steps() int { return r.steps }
 
 // Select takes one step. It hashes the state s and may run the policy process for seconds, so it is
 // not for event loops; ctx ends the process. After a step with Ended the run is closed.
-func (r *Run) Select(ctx context.Context, s *dsstate.State) Step {
+func (r *Run) Select(ctx context.Context, s *sessionstate.State) Step {
 	v := viewOf(s)
 	tags := stepTags{r.tags, v.wantsReport()}
 	m := newMenu(r.tools, &tags)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -26,7 +26,7 @@ func TestWorkedExample(t *testing.T) {
 	run := open(t, &Config{Tools: tools()},
 		`{"aid":"_run.open","goal_id":"goal.ERROR_SCAN.v1","candidate_tags":["tag.error"],"run_id":"r1","inputs":{"pattern":"E"}}`)
 	check(t, run.AppendOpened(nil), `{"ok":true,"run_header":{"spec_version":"1.4.2","profile_id":"A","run_id":"r1"},"max_steps":64,"max_invalid_picks":8}`)
-	st := run.Select(context.Background(), &dsstate.State{})
+	st := run.Select(context.Background(), &sessionstate.State{})
 	check(t, st.Append(nil), `{"ok":true,"status":"OK","error":"","run_id":"r1","step":0,"selection":{"kind":"PICK","sid":"SID0001","raw":"<PICK><SID0001><END>"},"pick_aid":"AID.ERROR_SCAN.v1","inputs_json":"{\"pattern\":\"E\"}","menu_digest":"6a2e09e536f2bbc2e3a21337899dbb86d9e121d239b02c72196158935b505a66","state_digest":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}`)
 	if st.Ended != "" || st.ShadowRaw != "" || run.req.GoalID != "goal.ERROR_SCAN.v1" || run.steps != 1 || run.invalid != 0 {
 		t.Errorf("%+v, run %+v", st, run)
@@ -115,9 +115,9 @@ func TestInvalidPicksAreCounted(t *testing.T) {
 
 func TestMaxSteps(t *testing.T) {
 	run := open(t, &Config{Tools: tools()}, `{"goal_id":"g","run_id":"r","candidate_tags":["tag.error"]}`)
-	var s dsstate.State
+	var s sessionstate.State
 	for i := range maxSteps + 1 {
-		s.Set(1, dsstate.Artifact{Size: int64(i)})
+		s.Set(1, sessionstate.Artifact{Size: int64(i)})
 		st := run.Select(context.Background(), &s)
 		if i < maxSteps {
 			if st.Status != tool.OK || st.Number != i || st.Ended != "" {
@@ -133,7 +133,7 @@ func TestMaxSteps(t *testing.T) {
 
 func TestLoopGuard(t *testing.T) {
 	run := open(t, &Config{Tools: tools()}, `{"goal_id":"g","run_id":"r","candidate_tags":["tag.error"]}`)
-	step := func(s *dsstate.State, want string) {
+	step := func(s *sessionstate.State, want string) {
 		t.Helper()
 		if st := run.Select(context.Background(), s); st.Error != want || (st.Ended == endedBreaker) != (want != "") {
 			t.Fatalf("%+v, want %q", st, want)

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 )
 
 // Tool is anything that can be run, by several goroutines at once, each with its own Call. Run must
@@ -29,7 +29,7 @@ type Call struct {
 	Input []byte
 	// State is the caller's state for the tool to read and write, by its methods only: writes count
 	// from the clone that it is. They are kept if the result is OK (toolhost §4.3 step 13).
-	State *dsstate.State
+	State *sessionstate.State
 	// Now is the wall clock, for timestamps (toolhost §6 "Clocks").
 	Now func() time.Time
 }

@@ -5,7 +5,7 @@ package tools
 import (
 	"testing"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 )
 
 // allocLines are the most allocations of one call of each tool that runs on a loop, or the reason
@@ -45,7 +45,7 @@ func TestEveryToolHasItsAllocationLine(t *testing.T) {
 		if !counted {
 			continue
 		}
-		call := callOf(aid, []byte(`{}`), new(dsstate.State))
+		call := callOf(aid, []byte(`{}`), new(sessionstate.State))
 		if n := testing.AllocsPerRun(100, func() { builtin.Run(ctx, call) }); n > float64(most) {
 			t.Errorf("%s: %v allocations, at most %d", aid, n, most)
 		}

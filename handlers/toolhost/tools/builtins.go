@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -112,7 +112,7 @@ func noop(context.Context, *Env, *tool.Call) ([]byte, error) { return nil, nil }
 
 // askSup passes a question to the supervisor: it leaves its input in DS1 and returns it.
 func askSup(_ context.Context, _ *Env, c *tool.Call) ([]byte, error) {
-	c.State.Set(1, dsstate.Artifact{
+	c.State.Set(1, sessionstate.Artifact{
 		Type: "ask_sup", Provenance: "ask_sup", Content: string(c.Input), Size: int64(len(c.Input)),
 	})
 	return bytes.Clone(c.Input), nil
@@ -121,7 +121,7 @@ func askSup(_ context.Context, _ *Env, c *tool.Call) ([]byte, error) {
 // testEcho leaves its input in DS6. It is for tests of callers.
 func testEcho(_ context.Context, _ *Env, c *tool.Call) ([]byte, error) {
 	content := `{"echo":` + string(c.Input) + `}` // one allocation, unlike that of a builder
-	c.State.Set(6, dsstate.Artifact{
+	c.State.Set(6, sessionstate.Artifact{
 		Type: "text", Provenance: "test_plugin", Content: content, Size: int64(len(content)),
 	})
 	return []byte(`{"ok":true}`), nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 )
 
 // TestDescriptors is the table of toolhost §4.7 for the tools that are not about memory.
@@ -45,7 +45,7 @@ func TestBuiltinsAreSortedAndDistinct(t *testing.T) {
 
 func TestNoop(t *testing.T) {
 	b := newBench(t)
-	if s := b.want("AID.NOOP.v1", `{"any":[1]}`, ""); *s != (dsstate.State{}) {
+	if s := b.want("AID.NOOP.v1", `{"any":[1]}`, ""); *s != (sessionstate.State{}) {
 		t.Errorf("it wrote the state: %+v", s)
 	}
 }
@@ -54,7 +54,7 @@ func TestAskSup(t *testing.T) {
 	b := newBench(t)
 	for _, input := range []string{`{}`, `{"q": "wh\u0000y?", "n":1.50}`, `{"ö":1}`} {
 		s := b.want("AID.ASK_SUP.v1", input, input)
-		b.wantSlot(s, 1, dsstate.Artifact{Type: "ask_sup", Provenance: "ask_sup", Content: input, Size: int64(len(input))})
+		b.wantSlot(s, 1, sessionstate.Artifact{Type: "ask_sup", Provenance: "ask_sup", Content: input, Size: int64(len(input))})
 	}
 }
 
@@ -63,7 +63,7 @@ func TestInputIsNotKept(t *testing.T) {
 	b := newBench(t)
 	f := func(aid string, slot int) {
 		t.Helper()
-		input, s := []byte(`{"x":1}`), new(dsstate.State)
+		input, s := []byte(`{"x":1}`), new(sessionstate.State)
 		call := callOf(aid, input, s)
 		r := b.byID[aid].Run(t.Context(), call)
 		before, _ := s.Get(slot)
@@ -81,13 +81,13 @@ func TestInputIsNotKept(t *testing.T) {
 func TestEcho(t *testing.T) {
 	b := newBench(t)
 	s := b.want("AID.TEST.ECHO.v1", `{"x":1}`, `{"ok":true}`) // toolhost §9 A
-	b.wantSlot(s, 6, dsstate.Artifact{Type: "text", Provenance: "test_plugin", Content: `{"echo":{"x":1}}`, Size: 16})
+	b.wantSlot(s, 6, sessionstate.Artifact{Type: "text", Provenance: "test_plugin", Content: `{"echo":{"x":1}}`, Size: 16})
 	sha, fast := s.Digest()
 	if string(sha[:]) != "d48bf0e2ff4d4de091d479f5a310d29e8560c7744c7a1695d86c0edb23d2baab" || string(fast[:]) != "6b32d1d3e296fab8" {
 		t.Errorf("digest %s, fast %s", sha, fast)
 	}
 	s = b.want("AID.TEST.ECHO.v1", `{"k": "v"}`, `{"ok":true}`) // toolhost §9 C
-	b.wantSlot(s, 6, dsstate.Artifact{Type: "text", Provenance: "test_plugin", Content: `{"echo":{"k": "v"}}`, Size: 19})
+	b.wantSlot(s, 6, sessionstate.Artifact{Type: "text", Provenance: "test_plugin", Content: `{"echo":{"k": "v"}}`, Size: 19})
 }
 
 func TestArgs(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"io"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -43,7 +43,7 @@ func errorScan(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	}
 	out := append(append(jsonx.Build(nil).Int("matches", s.matches).Name("sample_rows"), '['), s.samples...)
 	out = append(out, `]}`...)
-	c.State.Set(0, dsstate.Artifact{
+	c.State.Set(0, sessionstate.Artifact{
 		Type: "table_summary", Provenance: "scan:" + pattern, Content: string(out), Size: s.matches,
 	})
 	return out, nil
@@ -78,7 +78,7 @@ func (s *scan) run(ctx context.Context, from io.Reader) error {
 // added to: the count still is right, and the server refuses the output (toolhost §3.4).
 func (s *scan) found(row int64, line []byte) {
 	s.matches++
-	if s.matches > maxSamples || len(s.samples) > dsstate.MaxBytes {
+	if s.matches > maxSamples || len(s.samples) > sessionstate.MaxBytes {
 		return
 	}
 	if s.matches > 1 {
@@ -129,7 +129,7 @@ func reportSummary(_ context.Context, _ *Env, c *tool.Call) ([]byte, error) {
 	matches := found.integer("matches", 0)
 	out := jsonx.Build(nil).Text("title", "Error Scan Report").Int("matches", matches).
 		Bytes("text", appendReport(nil, matches, found.value("sample_rows"))).End()
-	c.State.Set(2, dsstate.Artifact{Type: "report", Provenance: "report_summary", Content: string(out)})
+	c.State.Set(2, sessionstate.Artifact{Type: "report", Provenance: "report_summary", Content: string(out)})
 	return out, nil
 }
 

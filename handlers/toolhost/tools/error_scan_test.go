@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -20,7 +20,7 @@ func TestErrorScan(t *testing.T) {
 		b.write("base/log.csv", text)
 		out := fmt.Sprintf(`{"matches":%d,"sample_rows":[%s]}`, matches, samples)
 		s := b.want(scanAID, `{"input_path":"log.csv","pattern":"ERR"`+more+`}`, out)
-		b.wantSlot(s, 0, dsstate.Artifact{Type: "table_summary", Provenance: "scan:ERR", Content: out, Size: matches})
+		b.wantSlot(s, 0, sessionstate.Artifact{Type: "table_summary", Provenance: "scan:ERR", Content: out, Size: matches})
 	}
 	f("", "", 0, "")
 	f("ERR", "", 0, "")
@@ -45,11 +45,11 @@ func TestErrorScan(t *testing.T) {
 func TestErrorScanDefaultRows(t *testing.T) {
 	b := newBench(t)
 	b.write("base/log", strings.Repeat("E\n", scanRows+1))
-	r := b.run(scanAID, `{"input_path":"log","pattern":"E"}`, new(dsstate.State))
+	r := b.run(scanAID, `{"input_path":"log","pattern":"E"}`, new(sessionstate.State))
 	if !strings.HasPrefix(string(r.Output), `{"matches":999999,`) {
 		t.Errorf("%.40s", r.Output)
 	}
-	r = b.run(scanAID, `{"input_path":"log","pattern":"E","max_rows":1000001}`, new(dsstate.State))
+	r = b.run(scanAID, `{"input_path":"log","pattern":"E","max_rows":1000001}`, new(sessionstate.State))
 	if !strings.HasPrefix(string(r.Output), `{"matches":1000000,`) {
 		t.Errorf("%.40s", r.Output)
 	}
@@ -62,7 +62,7 @@ func TestErrorScanCutsLines(t *testing.T) {
 	f := func(line, end string, matches, shown int) {
 		t.Helper()
 		b.write("base/log", "h"+end+line+end+"tail E"+end)
-		r := b.run(scanAID, `{"input_path":"log","pattern":"E"}`, new(dsstate.State))
+		r := b.run(scanAID, `{"input_path":"log","pattern":"E"}`, new(sessionstate.State))
 		kept := strings.TrimSuffix(end, "\n") // it counts as a part of the line
 		if shown = min(shown+len(kept), scanLine); len(line) < shown {
 			line += kept
@@ -95,8 +95,8 @@ func TestErrorScanCutsLines(t *testing.T) {
 func TestErrorScanSamplesAreBounded(t *testing.T) {
 	b := newBench(t)
 	b.write("base/log", "h\n"+strings.Repeat(strings.Repeat("\x01", scanLine)+"\n", 4))
-	r := b.run(scanAID, `{"input_path":"log","pattern":"\u0001"}`, new(dsstate.State))
-	if n := len(r.Output); n < dsstate.MaxBytes || n > 6*scanLine+100 || !strings.HasPrefix(string(r.Output), `{"matches":4,`) {
+	r := b.run(scanAID, `{"input_path":"log","pattern":"\u0001"}`, new(sessionstate.State))
+	if n := len(r.Output); n < sessionstate.MaxBytes || n > 6*scanLine+100 || !strings.HasPrefix(string(r.Output), `{"matches":4,`) {
 		t.Errorf("%d bytes: %.60s", n, r.Output)
 	}
 }
@@ -120,7 +120,7 @@ func TestLongToolsStop(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("nobody waits"))
 	for aid, input := range map[string]string{scanAID: `{"input_path":"a.txt","pattern":"x"}`, "AID.HASH.DIGEST.v1": `{"path":"a.txt"}`} {
-		r := b.byID[aid].Run(ctx, callOf(aid, []byte(input), new(dsstate.State)))
+		r := b.byID[aid].Run(ctx, callOf(aid, []byte(input), new(sessionstate.State)))
 		if r.Status() != tool.ToolError || r.ErrorText() != "nobody waits" {
 			t.Errorf("%s: %v %q", aid, r.Status(), r.ErrorText())
 		}

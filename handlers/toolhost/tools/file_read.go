@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -46,7 +46,7 @@ func fileRead(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 		return nil, errors.New("read error: " + path)
 	}
 	out := appendFileRead(path, resolved, data, truncated)
-	c.State.Set(0, dsstate.Artifact{
+	c.State.Set(0, sessionstate.Artifact{
 		Type: "file_read", Provenance: "fs:read", Content: string(out), Size: int64(len(data)),
 	})
 	return out, nil

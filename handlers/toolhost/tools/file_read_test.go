@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -28,7 +28,7 @@ func TestFileRead(t *testing.T) {
 		t.Helper()
 		out := readOutput(path, resolved, data, truncated)
 		s := b.want(read, input, out)
-		b.wantSlot(s, 0, dsstate.Artifact{Type: "file_read", Provenance: "fs:read", Content: out, Size: int64(len(data))})
+		b.wantSlot(s, 0, sessionstate.Artifact{Type: "file_read", Provenance: "fs:read", Content: out, Size: int64(len(data))})
 	}
 	f(`{"path":"a.txt"}`, "a.txt", "<base>/a.txt", "hello", false)
 	f(`{"path":".//sub/./../sub//b.txt"}`, ".//sub/./../sub//b.txt", "<base>/sub/b.txt", "deep", false)
@@ -138,7 +138,7 @@ func TestFileReadFitsAReply(t *testing.T) {
 		b.write("base/"+path, content)
 		var got []byte
 		for len(got) < len(content) {
-			s := new(dsstate.State)
+			s := new(sessionstate.State)
 			r := b.run(read, fmt.Sprintf(`{"path":%s,"max_bytes":%d,"offset":%d}`, quote(path), readMax, len(got)), s)
 			slot, ok := s.Get(0)
 			if !ok || r.Status() != tool.OK {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -55,7 +55,7 @@ func fileWrite(_ context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	}
 	size := int64(len(content))
 	out := jsonx.Build(nil).Bool("ok", true).Text("path", path).Text("written", written).Int("bytes", size).End()
-	c.State.Set(0, dsstate.Artifact{Type: "file_write", Provenance: "fs:write", Content: string(out), Size: size})
+	c.State.Set(0, sessionstate.Artifact{Type: "file_write", Provenance: "fs:write", Content: string(out), Size: size})
 	return out, nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -20,7 +20,7 @@ func TestFileWrite(t *testing.T) {
 		t.Helper()
 		out := fmt.Sprintf(`{"ok":true,"path":%s,"written":%s,"bytes":%d}`, quote(path), quote("<base>/work/"+written), len(content))
 		s := b.want(write, input, out)
-		b.wantSlot(s, 0, dsstate.Artifact{Type: "file_write", Provenance: "fs:write", Content: out, Size: int64(len(content))})
+		b.wantSlot(s, 0, sessionstate.Artifact{Type: "file_write", Provenance: "fs:write", Content: out, Size: int64(len(content))})
 		if got := b.content("base/work/" + written); got != content {
 			t.Errorf("%s: the file has %q", input, got)
 		}
@@ -117,7 +117,7 @@ func TestFileWriteBackupNames(t *testing.T) {
 	over := func(name, content string) {
 		t.Helper()
 		input := fmt.Sprintf(`{"path":%s,"content":%s,"overwrite":true}`, quote(name), quote(content))
-		if r := b.run(write, input, new(dsstate.State)); r.Status() != tool.OK {
+		if r := b.run(write, input, new(sessionstate.State)); r.Status() != tool.OK {
 			t.Errorf("%.20s… of %d bytes: %v %.80s", name, len(name), r.Status(), r.ErrorText())
 		}
 	}
@@ -159,7 +159,7 @@ func TestFileWriteAtTheLimits(t *testing.T) {
 	b := newBench(t)
 	f := func(name, content string, overwrite, ok bool) {
 		t.Helper()
-		r := b.run(write, fmt.Sprintf(`{"path":%s,"content":%s,"overwrite":%v}`, quote(name), quote(content), overwrite), new(dsstate.State))
+		r := b.run(write, fmt.Sprintf(`{"path":%s,"content":%s,"overwrite":%v}`, quote(name), quote(content), overwrite), new(sessionstate.State))
 		if (r.Status() == tool.OK) != ok {
 			t.Errorf("%.20s…, %d bytes: %v %.80s", name, len(content), r.Status(), r.ErrorText())
 		}
@@ -176,7 +176,7 @@ func TestFileWriteKeepsPermissions(t *testing.T) {
 	if err := os.Chmod(b.path("base/work/run.sh"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	b.run(write, `{"path":"run.sh","content":"new","overwrite":true}`, new(dsstate.State))
+	b.run(write, `{"path":"run.sh","content":"new","overwrite":true}`, new(sessionstate.State))
 	if st, err := os.Stat(b.path("base/work/run.sh")); err != nil || st.Mode().Perm() != 0o750 || b.content("base/work/run.sh") != "new" {
 		t.Errorf("%v %v", st.Mode(), err)
 	}
@@ -213,7 +213,7 @@ func TestConcurrentCreation(t *testing.T) {
 	results := make([]tool.Result, writers)
 	for i := range writers {
 		wg.Go(func() {
-			results[i] = b.run(write, fmt.Sprintf(`{"path":"p/q/one","content":"by %d"}`, i), new(dsstate.State))
+			results[i] = b.run(write, fmt.Sprintf(`{"path":"p/q/one","content":"by %d"}`, i), new(sessionstate.State))
 		})
 	}
 	wg.Wait()

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 )
 
 // FuzzTools runs every tool with any JSON object: nothing panics, and nothing outside the root is
@@ -40,8 +40,8 @@ func FuzzTools(f *testing.F) {
 		}
 		b.t = t
 		aid := tools[int(which)%len(tools)].AID
-		var s dsstate.State
-		s.Set(0, dsstate.Artifact{Content: string(input)})
+		var s sessionstate.State
+		s.Set(0, sessionstate.Artifact{Content: string(input)})
 		r := b.run(aid, string(input), &s)
 		b.wantNoSecret(aid, input, r.Output)
 		b.wantUntouched()
@@ -64,7 +64,7 @@ func FuzzPaths(f *testing.F) {
 		for _, prefix := range []string{"", b.path("base") + "/", b.path("base/work") + "/"} {
 			input := []byte(`{"pattern":"e","content":"c","overwrite":true,"path":` + quote(prefix+path) + `,"input_path":` + quote(prefix+path) + `}`)
 			for _, aid := range []string{read, scanAID, "AID.HASH.DIGEST.v1", write} {
-				b.wantNoSecret(aid, input, b.run(aid, string(input), new(dsstate.State)).Output)
+				b.wantNoSecret(aid, input, b.run(aid, string(input), new(sessionstate.State)).Output)
 			}
 		}
 		b.wantUntouched()

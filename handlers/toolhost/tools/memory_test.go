@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -39,7 +39,7 @@ func (m *memory) set(vars ...string) {
 
 // call runs the tool AID.<name>.v1.
 func (m *memory) call(name, input string) tool.Result {
-	c := tool.Call{AID: "AID." + name + ".v1", Input: []byte(input), State: new(dsstate.State), Now: func() time.Time { return m.now }}
+	c := tool.Call{AID: "AID." + name + ".v1", Input: []byte(input), State: new(sessionstate.State), Now: func() time.Time { return m.now }}
 	return m.byID[c.AID].Run(m.ctx, &c)
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -38,7 +38,7 @@ func TestToolsTellWhatTheyWorkOn(t *testing.T) {
 		t.Helper()
 		p := &place{}
 		aid = "AID." + aid + ".v1"
-		r := b.byID[aid].Run(tool.WithPlace(t.Context(), p), callOf(aid, []byte(input), new(dsstate.State)))
+		r := b.byID[aid].Run(tool.WithPlace(t.Context(), p), callOf(aid, []byte(input), new(sessionstate.State)))
 		if r.Status() != tool.OK || p.worked < size-256<<10 || p.worked > size+256<<10 {
 			t.Errorf("%s: %v %q, worked on %d", aid, r.Status(), r.ErrorText(), p.worked)
 		}
@@ -67,7 +67,7 @@ func TestWritersWaitWithoutTheirPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &place{inside: true, away: func() { f.Close() }}
-		r := b.byID[aid].Run(tool.WithPlace(t.Context(), p), callOf(aid, []byte(`{"stream":"s","text":"x"}`), new(dsstate.State)))
+		r := b.byID[aid].Run(tool.WithPlace(t.Context(), p), callOf(aid, []byte(`{"stream":"s","text":"x"}`), new(sessionstate.State)))
 		if r.Status() != tool.OK || !p.inside {
 			t.Errorf("%s: %v %q, has a place: %v", aid, r.Status(), r.ErrorText(), p.inside)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 )
 
 const reportAID = "AID.REPORT_SUMMARY.v1"
@@ -14,12 +14,12 @@ func TestReportSummary(t *testing.T) {
 	b := newBench(t)
 	f := func(content string, matches int64, rows string) {
 		t.Helper()
-		var s dsstate.State
-		s.Set(0, dsstate.Artifact{Content: content})
+		var s sessionstate.State
+		s.Set(0, sessionstate.Artifact{Content: content})
 		text := fmt.Sprintf("Error Scan Report\nmatches: %d\nsamples:\n%s", matches, rows)
 		out := fmt.Sprintf(`{"title":"Error Scan Report","matches":%d,"text":%s}`, matches, quote(text))
 		b.wantOn(&s, reportAID, `{"any":1}`, out)
-		b.wantSlot(&s, 2, dsstate.Artifact{Type: "report", Provenance: "report_summary", Content: out})
+		b.wantSlot(&s, 2, sessionstate.Artifact{Type: "report", Provenance: "report_summary", Content: out})
 	}
 	f(`{"matches":0,"sample_rows":[]}`, 0, "")
 	f(`{"matches":2,"sample_rows":[{"row_index":3,"row":"a \"b\""},{"row_index":9,"row":"c"}]}`, 2, "- [3] a \"b\"\n- [9] c\n")
@@ -34,8 +34,8 @@ func TestReportSummaryWithoutScan(t *testing.T) {
 	b := newBench(t)
 	f := func(content string) {
 		t.Helper()
-		var s dsstate.State
-		s.Set(0, dsstate.Artifact{Type: "table_summary", Content: content})
+		var s sessionstate.State
+		s.Set(0, sessionstate.Artifact{Type: "table_summary", Content: content})
 		if r := b.run(reportAID, `{}`, &s); r.ErrorText() != "missing DS0 (expected scan result)" {
 			t.Errorf("%.40q: %v %q", content, r.Status(), r.ErrorText())
 		}

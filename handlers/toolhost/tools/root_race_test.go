@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -71,7 +71,7 @@ func TestReadWhileLinksAppear(t *testing.T) {
 		defer stop()
 		seen := make(map[string]int)
 		for range 4000 {
-			r := b.run(read, `{"path":"`+path+`"}`, new(dsstate.State))
+			r := b.run(read, `{"path":"`+path+`"}`, new(sessionstate.State))
 			switch {
 			case strings.Contains(string(r.Output), hidden):
 				t.Fatalf("%s: the secret was read", path)
@@ -97,8 +97,8 @@ func TestWriteWhileLinksAppear(t *testing.T) {
 	b.link("../../outside", "base/work/evil")
 	stop := swap(t, b.path("base/work/d"), b.path("base/work/evil"))
 	for i := range 1000 { // without mkdirs, which would make the directory in the moment it is away
-		b.run(write, fmt.Sprintf(`{"path":"d/%d","content":"x","mkdirs":false}`, i), new(dsstate.State))
-		b.run(write, `{"path":"d/secret","content":"x","overwrite":true,"mkdirs":false}`, new(dsstate.State))
+		b.run(write, fmt.Sprintf(`{"path":"d/%d","content":"x","mkdirs":false}`, i), new(sessionstate.State))
+		b.run(write, `{"path":"d/secret","content":"x","overwrite":true,"mkdirs":false}`, new(sessionstate.State))
 	}
 	stop()
 	b.wantUntouched()
@@ -152,7 +152,7 @@ func TestCreateWhileFilesAppear(t *testing.T) {
 				f.Close()
 			}
 		})
-		r := b.run(write, fmt.Sprintf(`{"path":"f%d","content":"ours"}`, i), new(dsstate.State))
+		r := b.run(write, fmt.Sprintf(`{"path":"f%d","content":"ours"}`, i), new(sessionstate.State))
 		wg.Wait()
 		want := "ours"
 		if theirs {

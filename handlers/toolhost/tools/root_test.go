@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -234,7 +234,7 @@ func TestBackupIsALink(t *testing.T) {
 	b := newBench(t)
 	b.write("base/work/x", "old")
 	b.link("../../outside/secret", "base/work/x.bak")
-	b.run(write, `{"path":"x","content":"new","overwrite":true}`, new(dsstate.State))
+	b.run(write, `{"path":"x","content":"new","overwrite":true}`, new(sessionstate.State))
 	b.wantUntouched()
 	if b.content("base/work/x") != "new" || b.content("base/work/x.bak") != "old" {
 		t.Errorf("got %q, backup %q", b.content("base/work/x"), b.content("base/work/x.bak"))
@@ -249,7 +249,7 @@ func TestBackupIsTheSameFile(t *testing.T) {
 	if err := os.Link(b.path("base/work/x"), b.path("base/work/x.bak")); err != nil {
 		t.Skip(err)
 	}
-	if r := b.run(write, `{"path":"x","content":"new","overwrite":true}`, new(dsstate.State)); r.Status() != tool.OK {
+	if r := b.run(write, `{"path":"x","content":"new","overwrite":true}`, new(sessionstate.State)); r.Status() != tool.OK {
 		t.Fatal(r.ErrorText())
 	}
 	if b.content("base/work/x") != "new" || b.content("base/work/x.bak") != "old" {
@@ -273,7 +273,7 @@ func TestNothingStaysOpen(t *testing.T) {
 				read: `{"path":%s}`, "AID.HASH.DIGEST.v1": `{"path":%s}`, "AID.ERROR_SCAN.v1": `{"pattern":"x","input_path":%s}`,
 				write: `{"content":"x","overwrite":true,"path":%s}`,
 			} {
-				b.run(aid, fmt.Sprintf(input, quote(path)), new(dsstate.State))
+				b.run(aid, fmt.Sprintf(input, quote(path)), new(sessionstate.State))
 			}
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"runtime"
 	"testing"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 )
 
 func TestSelfMetrics(t *testing.T) {
 	b := newBench(t)
-	r := b.run("AID.PROC.SELF_METRICS.v1", `{}`, new(dsstate.State))
+	r := b.run("AID.PROC.SELF_METRICS.v1", `{}`, new(sessionstate.State))
 	var pid, rss, size, threads, fds int64
 	const form = `{"ok":true,"pid":%d,"rss_kb":%d,"vmsize_kb":%d,"threads":%d,"open_fds":%d}`
 	if _, err := fmt.Sscanf(string(r.Output), form, &pid, &rss, &size, &threads, &fds); err != nil {

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
 // writeAt writes a file at that time.
 func (b *bench) writeAt(now time.Time, path string) {
 	b.t.Helper()
-	c := callOf(write, []byte(`{"overwrite":true,"content":"x","path":`+quote(path)+`}`), new(dsstate.State))
+	c := callOf(write, []byte(`{"overwrite":true,"content":"x","path":`+quote(path)+`}`), new(sessionstate.State))
 	c.Now = func() time.Time { return now }
 	if r := b.byID[write].Run(context.Background(), c); r.Status() != tool.OK {
 		b.t.Fatal(r.ErrorText())

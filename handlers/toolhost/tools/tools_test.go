@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -81,7 +81,7 @@ func (b *bench) content(name string) string {
 }
 
 // run runs a tool on s; the output is checked to be JSON.
-func (b *bench) run(aid, input string, s *dsstate.State) tool.Result {
+func (b *bench) run(aid, input string, s *sessionstate.State) tool.Result {
 	b.t.Helper()
 	r := b.byID[aid].Run(context.Background(), callOf(aid, []byte(input), s))
 	if (r.Status() == tool.OK) != (r.ErrorText() == "") || r.Dispatch() != nil {
@@ -93,19 +93,19 @@ func (b *bench) run(aid, input string, s *dsstate.State) tool.Result {
 	return r
 }
 
-func callOf(aid string, input []byte, s *dsstate.State) *tool.Call {
+func callOf(aid string, input []byte, s *sessionstate.State) *tool.Call {
 	return &tool.Call{AID: aid, Input: input, State: s, Now: time.Now}
 }
 
 // want runs a tool on an empty state and compares its output; <base> stands for the root.
-func (b *bench) want(aid, input, output string) *dsstate.State {
+func (b *bench) want(aid, input, output string) *sessionstate.State {
 	b.t.Helper()
-	s := new(dsstate.State)
+	s := new(sessionstate.State)
 	b.wantOn(s, aid, input, output)
 	return s
 }
 
-func (b *bench) wantOn(s *dsstate.State, aid, input, output string) {
+func (b *bench) wantOn(s *sessionstate.State, aid, input, output string) {
 	b.t.Helper()
 	r := b.run(aid, strings.ReplaceAll(input, "<base>", b.path("base")), s)
 	output = strings.ReplaceAll(output, "<base>", b.path("base"))
@@ -117,19 +117,19 @@ func (b *bench) wantOn(s *dsstate.State, aid, input, output string) {
 // wantFail runs a tool that must fail with that text and change nothing.
 func (b *bench) wantFail(aid, input, text string) {
 	b.t.Helper()
-	s := new(dsstate.State)
+	s := new(sessionstate.State)
 	r := b.run(aid, strings.ReplaceAll(input, "<base>", b.path("base")), s)
 	text = strings.ReplaceAll(text, "<base>", b.path("base"))
 	if r.Status() != tool.ToolError || r.ErrorText() != text || len(r.Output) > 0 {
 		b.t.Errorf("%s %.200s:\n got %v %.300q %.300s\nwant %.300q", aid, input, r.Status(), r.ErrorText(), r.Output, text)
 	}
-	if *s != (dsstate.State{}) {
+	if *s != (sessionstate.State{}) {
 		b.t.Errorf("%s %.200s: a failing tool wrote the state", aid, input)
 	}
 }
 
 // wantSlot compares one slot; <base> stands for the root.
-func (b *bench) wantSlot(s *dsstate.State, slot int, want dsstate.Artifact) {
+func (b *bench) wantSlot(s *sessionstate.State, slot int, want sessionstate.Artifact) {
 	b.t.Helper()
 	want.Content = strings.ReplaceAll(want.Content, "<base>", b.path("base"))
 	if got, ok := s.Get(slot); !ok || *got != want {

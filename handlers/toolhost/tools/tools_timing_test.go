@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 )
 
 // fastInput is the longest input, in bytes, for which a Fast tool of this package stays below the
@@ -24,7 +24,7 @@ func BenchmarkFast(b *testing.B) {
 		b.Run(tl.AID, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				var s dsstate.State
+				var s sessionstate.State
 				tl.Run(b.Context(), callOf(tl.AID, input, &s))
 			}
 		})

@@ -27,7 +27,7 @@
 // under the lock that signals are sent under, so that no signal hits a process that reused its
 // number.
 //
-// On Linux the shim sets the limits of a process and no_new_privs before its program begins. A
+// On Linux workerexec sets the limits of a process and no_new_privs before its program begins. A
 // limit of processes is none of those: they are counted now and then, and a worker with too many is
 // ended.
 //

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"trunkline/engine/procgroup"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -117,12 +117,12 @@ func (r *rig) spoke() bool {
 }
 
 // call runs the tool with a deadline.
-func (r *rig) call(timeout time.Duration, input string, s *dsstate.State) tool.Result {
+func (r *rig) call(timeout time.Duration, input string, s *sessionstate.State) tool.Result {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if s == nil {
-		s = new(dsstate.State)
+		s = new(sessionstate.State)
 	}
 	return r.Run(ctx, &tool.Call{AID: "AID.T.v1", Input: []byte(input), State: s, Now: time.Now})
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"trunkline/engine/procgroup"
-	"trunkline/handlers/toolhost/shim"
+	"trunkline/handlers/toolhost/workerexec"
 )
 
 const (
@@ -37,7 +37,7 @@ func (t *Process) program(ctx context.Context) (*program, error) {
 	}
 	p, err := openProgram(ctx, file, t.cfg.SHA256, t.maxProgram)
 	if err == nil {
-		p.native = p.native && shim.Enabled && t.cfg.Wrapper.none() // a wrapper needs its path
+		p.native = p.native && workerexec.Enabled && t.cfg.Wrapper.none() // a wrapper needs its path
 	}
 	return p, err
 }
@@ -59,14 +59,14 @@ func (t *Process) launch(ctx context.Context, p *program, streams []*os.File) (*
 	if err != nil {
 		return nil, err
 	}
-	if !shim.Enabled {
+	if !workerexec.Enabled {
 		return t.spawner.start(ctx, file, argv, t.attr(streams))
 	}
 	path, files := file, []*os.File(nil)
 	if p.native {
-		path, files = shim.ByDescriptor, []*os.File{p.file}
+		path, files = workerexec.ByDescriptor, []*os.File{p.file}
 	}
-	s, err := t.launchSelf(ctx, &selfStart{argv: shim.Argv(t.cfg.Limits, path, argv), streams: streams, files: files, limit: launchLimit})
+	s, err := t.launchSelf(ctx, &selfStart{argv: workerexec.Argv(t.cfg.Limits, path, argv), streams: streams, files: files, limit: launchLimit})
 	if err == nil && s.said != "" {
 		discard(s.proc)
 		return nil, &fs.PathError{Op: "fork/exec", Path: file, Err: syscall.Errno(s.said[0])}
@@ -81,7 +81,7 @@ func (t *Process) attr(files []*os.File) *os.ProcAttr {
 type selfStart struct {
 	argv    []string
 	streams []*os.File
-	files   []*os.File // further descriptors, from shim.ProgramFD on
+	files   []*os.File // further descriptors, from workerexec.ProgramFD on
 	limit   time.Duration
 	lowers  bool // the process gets less of the processors once the call has ended
 
@@ -92,7 +92,7 @@ type selfStart struct {
 
 // launchSelf starts this binary as a worker, and waits for the end of its status descriptor.
 func (t *Process) launchSelf(ctx context.Context, s *selfStart) (*selfStart, error) {
-	file, err := shim.Self()
+	file, err := workerexec.Self()
 	if err != nil {
 		return s, err
 	}

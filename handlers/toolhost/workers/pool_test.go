@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"trunkline/engine/procgroup"
-	"trunkline/handlers/toolhost/dsstate"
-	"trunkline/handlers/toolhost/shim"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
+	"trunkline/handlers/toolhost/workerexec"
 )
 
 func TestPoolMax(t *testing.T) {
@@ -38,7 +38,7 @@ func TestWaitingForAWorker(t *testing.T) {
 	r := newRig(t, func(c *ProcessConfig) { c.Pool.Max = 1 }, "hang")
 	var first sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
-	first.Go(func() { r.Run(ctx, &tool.Call{AID: "AID.T.v1", Input: []byte("{}"), State: new(dsstate.State)}) })
+	first.Go(func() { r.Run(ctx, &tool.Call{AID: "AID.T.v1", Input: []byte("{}"), State: new(sessionstate.State)}) })
 	for !r.spoke() {
 		time.Sleep(time.Millisecond)
 	}
@@ -224,7 +224,7 @@ func TestSurroundings(t *testing.T) {
 	r := newRig(t, func(c *ProcessConfig) {
 		c.Dir = dir
 		c.Env = procgroup.Environ(os.LookupEnv, []string{"A=b", "LD_PRELOAD=x", "MACHINA_OPERATOR_TOKEN=x", "HOME=/h"})
-		c.Limits = shim.Limits{CPU: 30, FileSize: 10 << 20, OpenFiles: 64}
+		c.Limits = workerexec.Limits{CPU: 30, FileSize: 10 << 20, OpenFiles: 64}
 	}, "env")
 	out := string(r.call(10*time.Second, "{}", nil).Output)
 	fields := strings.Join(strings.Fields(out), " ")
@@ -246,12 +246,12 @@ func TestSurroundings(t *testing.T) {
 func TestLimitsHoldFromTheStart(t *testing.T) {
 	r := newRig(t, func(c *ProcessConfig) {
 		c.Command = []string{"sh", "-c", `read x; echo "{\"status\":\"OK\",\"output_json\":\"$(ulimit -v) $(ulimit -t) $(ulimit -n)\"}"`}
-		c.Oneshot, c.Limits = true, shim.Limits{AddressSpace: 1 << 30, CPU: 7, OpenFiles: 63}
+		c.Oneshot, c.Limits = true, workerexec.Limits{AddressSpace: 1 << 30, CPU: 7, OpenFiles: 63}
 	})
 	for range 10 {
 		r.want(`OK 1048576 7 63 ""`)
 	}
-	spin := newRig(t, func(c *ProcessConfig) { c.Oneshot, c.Limits = true, shim.Limits{CPU: 1} }, "oneshot", "spin")
+	spin := newRig(t, func(c *ProcessConfig) { c.Oneshot, c.Limits = true, workerexec.Limits{CPU: 1} }, "oneshot", "spin")
 	if got := spin.call(20*time.Second, "{}", nil); got.Dispatch() == nil || got.Dispatch().Type != tool.Crash {
 		t.Errorf("out of CPU time: %s", short(got))
 	}

@@ -13,8 +13,8 @@ import (
 
 	"trunkline/codec/jsonx"
 	"trunkline/engine/procgroup"
-	"trunkline/handlers/toolhost/shim"
 	"trunkline/handlers/toolhost/tool"
+	"trunkline/handlers/toolhost/workerexec"
 )
 
 // defaultTimeout bounds a call whose context has no deadline (toolhost §6).
@@ -46,7 +46,7 @@ type ProcessConfig struct {
 	// Pool is how many workers there are.
 	Pool tool.Pool
 	// Limits of each process.
-	Limits shim.Limits
+	Limits workerexec.Limits
 	// MaxProcesses is how many processes a worker's group may have, unreaped ones included; one
 	// with more is ended. 0: any number. Where CanCount fails, nothing with a limit is started.
 	MaxProcesses int
@@ -88,7 +88,7 @@ func NewProcess(cfg ProcessConfig) *Process {
 	}
 	if cfg.Module != "" {
 		cfg.Env, cfg.Dir, cfg.Oneshot = moduleEnv, "", false
-		cfg.Limits = shim.Limits{Data: maxModuleMemory, FileSize: maxModuleCode, OpenFiles: 64}
+		cfg.Limits = workerexec.Limits{Data: maxModuleMemory, FileSize: maxModuleCode, OpenFiles: 64}
 	}
 	if len(cfg.Command) == 0 {
 		cfg.Command = []string{""}

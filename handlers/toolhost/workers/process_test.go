@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -42,8 +42,8 @@ func TestRequestLine(t *testing.T) {
 	f := func(stateless bool, input, want string) {
 		t.Helper()
 		r := newRig(t, func(c *ProcessConfig) { c.Stateless = stateless }, "echo")
-		var s dsstate.State
-		s.Set(6, dsstate.Artifact{Type: "t\n", Provenance: "p", Content: `{"a":1}`, Size: 7})
+		var s sessionstate.State
+		s.Set(6, sessionstate.Artifact{Type: "t\n", Provenance: "p", Content: `{"a":1}`, Size: 7})
 		if got := r.call(10*time.Second, input, &s); string(got.Output) != want {
 			t.Errorf("request %s (%s), want %s", got.Output, short(got), want)
 		}
@@ -56,10 +56,10 @@ func TestRequestLine(t *testing.T) {
 func TestNothingLeaksBetweenCalls(t *testing.T) {
 	r := newRig(t, nil, "leak")
 	for i, content := range []string{"alice", "bob", ""} {
-		var s dsstate.State
+		var s sessionstate.State
 		want := `"ds_state":{"slots":{}}`
 		if content != "" {
-			s.Set(0, dsstate.Artifact{Content: content})
+			s.Set(0, sessionstate.Artifact{Content: content})
 			want = `"ds_state":{"slots":{"0":{"type":"","provenance":"","content_json":"` + content + `","size_bytes":0}}}`
 		}
 		got := r.call(10*time.Second, "{}", &s)

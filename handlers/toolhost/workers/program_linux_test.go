@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/handlers/toolhost/shim"
+	"trunkline/handlers/toolhost/workerexec"
 )
 
 // TestSwappedNative: a native program is started from the descriptor that was hashed.
@@ -46,7 +46,7 @@ func TestSwappedNative(t *testing.T) {
 	if _, err := r.launch(context.Background(), p, s.theirs()); err != errHash {
 		t.Errorf("swapped before the start: %v", err)
 	}
-	argv := shim.Argv(shim.Limits{}, shim.ByDescriptor, r.cfg.Command)
+	argv := workerexec.Argv(workerexec.Limits{}, workerexec.ByDescriptor, r.cfg.Command)
 	begun, err := r.launchSelf(context.Background(), &selfStart{argv: argv, streams: s.theirs(), files: []*os.File{p.file}, limit: launchLimit})
 	if err != nil || begun.said != "" {
 		t.Fatal(begun.said, err)

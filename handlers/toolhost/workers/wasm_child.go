@@ -22,8 +22,8 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/shim"
 	"trunkline/handlers/toolhost/tool"
+	"trunkline/handlers/toolhost/workerexec"
 )
 
 // trapCode is the exit code of a module that ran into a trap: that of a program that was aborted.
@@ -32,9 +32,10 @@ const trapCode = 128 + 6
 // childMemory is what the collector of a child keeps its memory under, if it can.
 const childMemory = 256 << 20
 
-// A process that was started to run a module does that, and nothing else of the binary: see shim.
+// A process that was started to run a module does that, and nothing else of the binary: see
+// workerexec.
 func init() {
-	argv := shim.Stays()
+	argv := workerexec.Stays()
 	if len(argv) != 3 {
 		return
 	}
@@ -45,7 +46,7 @@ func init() {
 // as any kept worker. A call that fails ends it, with the exit code of the module.
 func runChild(path, sum, folder string) (code int) {
 	debug.SetMemoryLimit(childMemory)
-	status := os.NewFile(shim.StatusFD, "status")
+	status := os.NewFile(workerexec.StatusFD, "status")
 	m, err := loadModule(path, sum, folder)
 	said := moduleReady
 	switch {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -150,7 +150,7 @@ func compiling(t *testing.T) (w *Process, call func(time.Duration, string) tool.
 	defer cancel()
 	done := make(chan tool.Result, 1)
 	go func() {
-		done <- w.Run(ctx, &tool.Call{AID: "AID.T.v1", Input: []byte("{}"), State: new(dsstate.State)})
+		done <- w.Run(ctx, &tool.Call{AID: "AID.T.v1", Input: []byte("{}"), State: new(sessionstate.State)})
 	}()
 	until(t, "a child", func() bool {
 		for _, child = range childrenOf(w.cfg.Module) {
@@ -225,7 +225,7 @@ func TestWasmCloseDuringAStart(t *testing.T) {
 				defer func() { done <- struct{}{} }()
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
-				w.Run(ctx, &tool.Call{AID: "AID.T.v1", Input: []byte("{}"), State: new(dsstate.State)})
+				w.Run(ctx, &tool.Call{AID: "AID.T.v1", Input: []byte("{}"), State: new(sessionstate.State)})
 			}()
 		}
 		time.Sleep(time.Duration(i) * time.Millisecond)

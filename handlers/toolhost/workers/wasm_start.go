@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"trunkline/engine/procgroup"
-	"trunkline/handlers/toolhost/shim"
+	"trunkline/handlers/toolhost/workerexec"
 )
 
 const (
@@ -121,7 +121,7 @@ func (t *Process) launchModule(ctx context.Context, streams []*os.File) (*procgr
 	if err != nil {
 		return nil, err
 	}
-	argv := shim.Argv(t.cfg.Limits, "", []string{t.cfg.Module, t.cfg.SHA256, t.module.codePath()})
+	argv := workerexec.Argv(t.cfg.Limits, "", []string{t.cfg.Module, t.cfg.SHA256, t.module.codePath()})
 	s, err := t.launchSelf(ctx, &selfStart{argv: argv, streams: streams, limit: t.compileTime, lowers: true})
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):

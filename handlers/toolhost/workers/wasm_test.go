@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -46,7 +46,7 @@ func newModule(t testing.TB, set func(*ProcessConfig), code string) (w *Process,
 	return w, func(timeout time.Duration, input string) tool.Result {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
-		return w.Run(ctx, &tool.Call{AID: "AID.T.v1", Input: []byte(input), State: new(dsstate.State)})
+		return w.Run(ctx, &tool.Call{AID: "AID.T.v1", Input: []byte(input), State: new(sessionstate.State)})
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"cmp"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -128,7 +128,7 @@ func applyState(m *jsonx.Member, c *tool.Call, stateless bool) (bad string) {
 	default:
 		return "must be an object"
 	}
-	var none dsstate.State
+	var none sessionstate.State
 	state := c.State
 	if state == nil {
 		state = &none

@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
-func stateOf(contents ...string) *dsstate.State {
-	s := new(dsstate.State)
+func stateOf(contents ...string) *sessionstate.State {
+	s := new(sessionstate.State)
 	for i, c := range contents {
 		if c != "" {
-			s.Set(i, dsstate.Artifact{Content: c})
+			s.Set(i, sessionstate.Artifact{Content: c})
 		}
 	}
 	clone := s.Clone()
@@ -74,7 +74,7 @@ func TestReplyState(t *testing.T) {
 			t.Errorf("%s: no reply", line)
 		}
 		got := ""
-		for n := range dsstate.Slots {
+		for n := range sessionstate.Slots {
 			if a, ok := c.State.Get(n); ok {
 				got += fmt.Sprint(n, a.Content, " ")
 			}
@@ -118,7 +118,7 @@ func FuzzParseReply(f *testing.F) {
 		if (r.Status() == tool.OK) != (r.ErrorText() == "") || !utf8.ValidString(r.ErrorText()) || !utf8.Valid(r.Output) || r.Dispatch() != nil {
 			t.Errorf("%s", short(r))
 		}
-		if c.State.Bytes() > dsstate.MaxBytes || !jsonx.Check([]byte(after), maxDepth).OK() || !jsonx.Check(line, maxDepth).OK() {
+		if c.State.Bytes() > sessionstate.MaxBytes || !jsonx.Check([]byte(after), maxDepth).OK() || !jsonx.Check(line, maxDepth).OK() {
 			t.Errorf("accepted, state %s", after)
 		}
 		request := appendRequest(nil, c, stateless)

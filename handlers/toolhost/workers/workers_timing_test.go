@@ -7,7 +7,7 @@ import (
 	"context"
 	"testing"
 
-	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -22,7 +22,7 @@ func BenchmarkCall(b *testing.B) {
 			defer cancel()
 			ctx, cancelTimeout := context.WithTimeout(ctx, 10*defaultTimeout)
 			defer cancelTimeout()
-			state := new(dsstate.State)
+			state := new(sessionstate.State)
 			call := &tool.Call{AID: "AID.T.v1", Input: []byte(`{"x":1}`), State: state}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"trunkline/cmd/trunkline/internal/control"
+	"trunkline/cmd/trunkline/internal/storesocket"
 	"trunkline/engine/journal"
 )
 
@@ -21,7 +21,7 @@ type checkpoints struct {
 	dir    string // where they are made
 	prefix string // of the names of this store's
 	made   atomic.Uint64
-	server *control.Server // nil where the socket could not be opened
+	server *storesocket.Server // nil where the socket could not be opened
 }
 
 // openCheckpoints removes what a server that died has left, and answers from then on. Without a
@@ -29,7 +29,7 @@ type checkpoints struct {
 func (s *storage) openCheckpoints() {
 	store := absolute(s.cfg.Dir)
 	c := &s.checkpoints
-	c.dir, c.prefix = filepath.Join(store, control.Dir), "checkpoint-"
+	c.dir, c.prefix = filepath.Join(store, storesocket.Dir), "checkpoint-"
 	c.sweep(s) // whatever the name and the settings of the store were then
 	if s.cfg.BackupDir != "" {
 		h := fnv.New64a()
@@ -38,7 +38,7 @@ func (s *storage) openCheckpoints() {
 		c.sweep(s)
 	}
 	var err error
-	if c.server, err = control.Serve(control.Config{Store: store, Take: s.takeCheckpoint, Logger: s.logger}); err != nil {
+	if c.server, err = storesocket.Serve(storesocket.Config{Store: store, Take: s.takeCheckpoint, Logger: s.logger}); err != nil {
 		s.logger.Warn("'trunkline store backup' cannot reach this server", "dir", s.cfg.Dir, "error", err)
 	}
 }
@@ -62,8 +62,8 @@ func (c *checkpoints) remove(s *storage, place string) {
 	}
 }
 
-// takeCheckpoint implements control.Config.Take.
-func (s *storage) takeCheckpoint(ctx context.Context) (made control.Checkpoint, release func(), err error) {
+// takeCheckpoint implements storesocket.Config.Take.
+func (s *storage) takeCheckpoint(ctx context.Context) (made storesocket.Checkpoint, release func(), err error) {
 	c, began := &s.checkpoints, time.Now()
 	if err = os.MkdirAll(c.dir, 0o700); err != nil {
 		return made, nil, err

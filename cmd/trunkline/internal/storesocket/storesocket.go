@@ -1,5 +1,5 @@
-// Package control is the way from a verb of the store to the server that has the store open: a unix
-// socket in the store's own directory, so that only those who may write the store can use it.
+// Package storesocket is the way from a verb of the store to the server that has the store open: a
+// unix socket in the store's own directory, so that only those who may write the store can use it.
 //
 //	the verb    trunkline checkpoint 1
 //	the server  {"dir":"/srv/data/backups/checkpoint-1/store","index":42}   or {"error":"..."}
@@ -7,7 +7,7 @@
 // Each is one line. The server may answer late: it waits for a snapshot that is being written. The
 // checkpoint is there until one of the two closes the connection. The server chooses its place and
 // its name.
-package control
+package storesocket
 
 import (
 	"fmt"

@@ -1,5 +1,5 @@
-// Package dsstate holds the state that a caller and its tools share: eight slots, DS0 to DS7, each
-// empty or holding one artifact (toolhost §3.6).
+// Package sessionstate holds the state that a caller and its tools share: eight slots, DS0 to DS7,
+// each empty or holding one artifact (toolhost §3.6).
 //
 //	Snapshot   {"slots":{"<n>":Artifact,...}}
 //	Delta      {"delta":true,"slots":{"<n>":Artifact,...},"removed_slots":[n,...]}
@@ -19,4 +19,4 @@
 // decides which is named, then the lower slot and the earlier member.
 //
 // Not implemented, on purpose: reading content_json, and versions of a state (toolhost D13).
-package dsstate
+package sessionstate

@@ -1,6 +1,6 @@
-// Package contexts keeps named servers for the client verbs: where one listens, and with what it is
-// trusted. There is a file for each of them in the user's configuration directory, which only the
-// user can read:
+// Package clientcontext keeps named servers for the client verbs: where one listens, and with what
+// it is trusted. There is a file for each of them in the user's configuration directory, which only
+// the user can read:
 //
 //	trunkline/contexts/NAME.json  one context
 //	trunkline/context             the name of the current one
@@ -8,7 +8,7 @@
 // A directory can name a context too, in a file .trunkline-context: that of the working directory,
 // or of the nearest directory above it, is chosen before the current one. It holds a name only, so
 // a directory of another user cannot lead to a server that the user has not named.
-package contexts
+package clientcontext
 
 import (
 	"encoding/json"

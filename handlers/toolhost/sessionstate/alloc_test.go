@@ -1,6 +1,6 @@
 //go:build !race
 
-package dsstate
+package sessionstate
 
 import "testing"
 

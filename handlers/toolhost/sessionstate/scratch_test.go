@@ -1,4 +1,4 @@
-package dsstate
+package sessionstate
 
 import (
 	"fmt"

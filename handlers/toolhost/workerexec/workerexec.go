@@ -1,10 +1,10 @@
-// Package shim is the first code of a worker's process: the server starts its own binary again,
-// this package sets the limits, and the worker's program takes the process over.
+// Package workerexec is the first code of a worker's process: the server starts its own binary
+// again, this package sets the limits, and the worker's program takes the process over.
 //
 // A binary for linux/amd64 with an entry of its own does that before the Go runtime begins
 // (Replace), in a third of the time. Elsewhere packages are initialised then, those imported first:
 // this one is early as long as it imports only os, strconv and syscall, and not strings.
-package shim
+package workerexec
 
 import (
 	"os"
