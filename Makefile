@@ -70,7 +70,7 @@ build: ## static binary bin/trunkline
 # results by its modification time, which go build renews also where nothing has changed.
 .PHONY: tested
 tested:
-	@$(MAKE) --no-print-directory build BINARY=bin/tested/new VERSION=dev REVISION=unknown
+	@$(MAKE) --no-print-directory build BINARY=bin/tested/new VERSION=tested REVISION=unknown
 	@cmp -s bin/tested/new bin/tested/trunkline || cp -f bin/tested/new bin/tested/trunkline
 
 .PHONY: check
