@@ -151,7 +151,7 @@ const maxNotRun = 30
 // TestEveryPageIsRun fails for a page with commands that no test runs.
 func TestEveryPageIsRun(t *testing.T) {
 	var pages []string
-	// Those at the top are named: go test runs anew where a directory that a test listed has
+	// Those at the top are named: go test runs a test again when a directory that it listed has
 	// changed, and that one changes with each commit.
 	for _, pattern := range []string{"ARCHITECTURE.md", "BENCHMARKS.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "docs/*.md"} {
 		found, err := filepath.Glob("../../" + pattern)

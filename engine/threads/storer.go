@@ -256,7 +256,7 @@ func (r *storedRows) Flush(mark uint64) (identity []byte, err error) {
 }
 
 // Fits implements Rows. Rows behind the end of the journal are no damage: a message beyond the last
-// one of its thread is not looked at, and written anew.
+// one of its thread is not read, and is written again.
 func (r *storedRows) Fits(identity []byte, mark uint64) error {
 	var id [16]byte
 	copy(id[:], identity)

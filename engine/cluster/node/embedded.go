@@ -121,7 +121,8 @@ func (cfg Config) begin(ctx context.Context) (_ *Node, err error) {
 		return nil, err
 	}
 	if !hasTimers && cfg.ElectionTimeout > 0 {
-		cfg.Logger.Warn("cannot use cluster.election_timeout_ms: nats-server "+server.VERSION+" does not have the timers that it sets, elections take its own", "node", cfg.Node)
+		cfg.Logger.Warn("cannot use cluster.election_timeout_ms: nats-server does not have the timers that it sets",
+			"version", server.VERSION, "node", cfg.Node)
 	}
 	if err = holdTimers(cfg.ElectionTimeout); err != nil {
 		return nil, err
@@ -154,7 +155,8 @@ func (e *embedded) run() (_ *Node, err error) {
 	e.server.SetLoggerV2(e.log, false, false, false)
 	unused, ok := withoutClients(e.server)
 	if !ok {
-		e.cfg.Logger.Warn("nats-server "+server.VERSION+" takes no listener of this program: it opens a port of 127.0.0.1 for clients, who cannot log in", "node", e.cfg.Node)
+		e.cfg.Logger.Warn("nats-server takes no listener of this program: it opens a port of 127.0.0.1, where nobody can log in",
+			"version", server.VERSION, "node", e.cfg.Node)
 	}
 	e.server.Start()
 	defer func() {

@@ -35,8 +35,10 @@ var lostQuorumCheck time.Duration
 
 // hasTimers reports whether the library has all of these variables. One that it does not have is a
 // variable of this package alone, and 0 when the process starts.
-var hasTimers = !slices.Contains([]time.Duration{minElectionTimeout, maxElectionTimeout, minCampaignTimeout, maxCampaignTimeout,
-	hbInterval, lostQuorumInterval, lostQuorumCheck}, 0)
+var hasTimers = !slices.Contains([]time.Duration{
+	minElectionTimeout, maxElectionTimeout, minCampaignTimeout, maxCampaignTimeout,
+	hbInterval, lostQuorumInterval, lostQuorumCheck,
+}, 0)
 
 // libraryTimeout is minElectionTimeout as the library has it.
 const libraryTimeout = 4 * time.Second
