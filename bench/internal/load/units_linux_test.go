@@ -69,7 +69,7 @@ func TestServer(t *testing.T) {
 
 func TestListenerPID(t *testing.T) {
 	if _, err := exec.LookPath("ss"); err != nil {
-		t.Skip(err)
+		t.Skip("needs ss of the package iproute2: ", err)
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
