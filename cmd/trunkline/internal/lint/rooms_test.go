@@ -18,7 +18,7 @@ var roomsPart = regexp.MustCompile(`(?s)(<!-- rooms -->\n).*(<!-- /rooms -->)`)
 
 //go:generate go test -run ^TestRoomTable$ . -update
 
-// TestRoomTable compares the table of rooms in the page with doors.
+// TestRoomTable compares the table in the page with directions and keepers.
 func TestRoomTable(t *testing.T) {
 	r := repository(t)
 	want := roomsPart.ReplaceAllString(r.texts[roomsPage], "${1}"+roomTable()+"${2}")
@@ -31,22 +31,26 @@ func TestRoomTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("%s: the table of rooms is not that of doors: run make generate", roomsPage)
+		t.Errorf("%s: the table of rooms is not that of the rules: run make generate", roomsPage)
 	}
 }
 
-// roomTable returns the table of doors. A room of the same parent is named without its parent.
+// roomTable returns the table of directions, and the libraries of keepers with their rooms.
 func roomTable() string {
 	var b strings.Builder
-	b.WriteString("| room | may import | because |\n|---|---|---|\n")
-	for _, d := range doors {
+	b.WriteString("| packages under | import, besides their own room | because |\n|---|---|---|\n")
+	for _, d := range directions {
 		may := "nothing"
 		if len(d.may) > 0 {
-			parent := d.room[:strings.LastIndex(d.room, "/")+1]
-			names := strings.Join(d.may, ", ")
-			may = strings.ReplaceAll(", "+names, ", "+parent, ", ")[2:]
+			may = strings.Join(d.may, ", ")
 		}
-		b.WriteString("| " + d.room + " | " + may + " | " + d.why + " |\n")
+		b.WriteString("| " + strings.Join(d.rooms, ", ") + " | " + may + " | " + d.why + " |\n")
+	}
+	b.WriteString("\nLibraries that only some rooms import:\n")
+	for _, k := range keepers {
+		if strings.Contains(k.pkg, ".") {
+			b.WriteString("- " + k.pkg[strings.LastIndex(k.pkg, "/")+1:] + ": " + strings.Join(k.rooms, ", ") + "\n")
+		}
 	}
 	return b.String()
 }
@@ -90,28 +94,33 @@ func TestPageNames(t *testing.T) {
 	}
 }
 
-// TestDoorsAreUsed fails for a permission that no file needs: a wall that stands open is no wall.
-func TestDoorsAreUsed(t *testing.T) {
+// TestDirectionsAreUsed fails for a permission that no file needs.
+func TestDirectionsAreUsed(t *testing.T) {
 	used := make(map[string]bool)
 	for _, f := range repository(t).files {
-		d, ok := door(f.dir)
+		d, ok := directionOf(f.dir)
 		if !ok || f.test {
 			continue
 		}
-		used[d.room] = true
+		for _, room := range d.rooms {
+			used[room] = used[room] || under(f.dir, room)
+		}
 		for _, imp := range imports(f) {
 			for _, may := range d.may {
-				used[d.room+" imports "+may] = used[d.room+" imports "+may] || under(strings.TrimPrefix(imp, ours), may)
+				use := d.rooms[0] + " imports " + may
+				used[use] = used[use] || under(strings.TrimPrefix(imp, ours), may)
 			}
 		}
 	}
-	for _, d := range doors {
-		if !used[d.room] {
-			t.Errorf("room %s has no file: delete its row of doors", d.room)
+	for _, d := range directions {
+		for _, room := range d.rooms {
+			if !used[room] {
+				t.Errorf("room %s has no file: take it out of directions", room)
+			}
 		}
 		for _, may := range d.may {
-			if !used[d.room+" imports "+may] && used[d.room] {
-				t.Errorf("room %s may import %s and does not: delete the permission", d.room, may)
+			if !used[d.rooms[0]+" imports "+may] {
+				t.Errorf("%v may import %s and do not: delete the permission", d.rooms, may)
 			}
 		}
 	}

@@ -99,14 +99,14 @@ func TestDeadLinksAreFound(t *testing.T) {
 	f("https://example.org", "")
 }
 
-func TestDoorsAreWellFormed(t *testing.T) {
-	for _, d := range doors {
+func TestDirectionsAreWellFormed(t *testing.T) {
+	for _, d := range directions {
 		if d.why == "" {
-			t.Errorf("room %s has no reason", d.room)
+			t.Errorf("%v have no reason", d.rooms)
 		}
 		for _, to := range d.may {
-			if storey(to) > storey(d.room) {
-				t.Errorf("room %s may import %s, which is above it", d.room, to)
+			if storey(to) > storey(d.rooms[0]) {
+				t.Errorf("%v may import %s, which is above them", d.rooms, to)
 			}
 		}
 	}
