@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"trunkline/engine/link"
-	"trunkline/handlers/ipc"
 )
 
 // TestAnnouncedLengthTakesNothing: a length alone takes no memory, nor do the bytes behind it
@@ -15,8 +14,8 @@ import (
 func TestAnnouncedLengthTakesNothing(t *testing.T) {
 	set := defaultSettings()
 	now := link.Instant{Mono: 1e15, Wall: 1700000000000}
-	svc := ipc.NewService(serviceConfig(set, func() link.Instant { return now }))
-	defer svc.Close()
+	svc := newService(set, func() link.Instant { return now })
+	defer svc.Runtime().Close()
 	sess := svc.Open(link.NewPort(1, "test"))
 	defer sess.Closed()
 	begun := binary.BigEndian.AppendUint32(nil, uint32(set.maxFrame))

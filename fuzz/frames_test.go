@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"trunkline/engine/link"
-	"trunkline/handlers/ipc"
 )
 
 // FuzzFrames: a stream of frames gives the same bytes however it is cut.
@@ -60,8 +59,8 @@ type track struct {
 
 func newTrack(t *testing.T, set settings) *track {
 	now := link.Instant{Mono: 1e15, Wall: 1700000000000}
-	svc := ipc.NewService(serviceConfig(set, func() link.Instant { return now }))
-	t.Cleanup(svc.Close)
+	svc := newService(set, func() link.Instant { return now })
+	t.Cleanup(svc.Runtime().Close)
 	return &track{t: t, set: set, sess: svc.Open(link.NewPort(1, "test"))}
 }
 

@@ -14,7 +14,7 @@ func crowded(t *testing.T, f func(h *house, client *peer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, defaultSettings())
-		defer h.svc.Close()
+		defer h.svc.Runtime().Close()
 		h.rest = synctest.Wait
 		client := h.open()
 		client.ask("kernel", "SetQuotaDefaults", object{{"quota", object{{"rate_limit_burst", crowd}, {"rate_limit_rpm", crowd}, {"rate_limit_rph", crowd}}}})

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/engine/link"
 	"trunkline/handlers/ipc"
 )
@@ -26,24 +28,26 @@ type house struct {
 
 func newHouse(t testing.TB, set settings) *house {
 	h := &house{t: t, model: newModel(set), clock: func(int64) {}, rest: func() {}, told: func(received) {}}
-	h.svc = ipc.NewService(serviceConfig(set, h.now))
+	h.svc = newService(set, h.now)
 	return h
 }
 
-func serviceConfig(set settings, now func() link.Instant) ipc.Config {
+// newService returns a service with the limits of set.
+func newService(set settings, now func() link.Instant) *ipc.Service {
 	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-	lease := ms(set.lease)
+	r := runtime.Config{MaxFrameBytes: set.maxFrame, KernelQueueCapacity: set.queueCapacity, Now: now}
+	r.StreamBufferEvents, r.MaxProcesses = set.bufferEvents, set.maxProcesses
+	r.DequeueLease, r.ProcessRetention = ms(set.lease), ms(set.retention)
 	if set.lease == 0 {
-		lease = -1
+		r.DequeueLease = -1
 	}
-	return ipc.Config{
-		MaxFrameBytes: set.maxFrame, StreamBufferEvents: set.bufferEvents, MaxStreamsPerConnection: set.maxStreams,
-		MaxEventTypes: set.maxTypes, KernelQueueCapacity: set.queueCapacity, MaxProcesses: set.maxProcesses, DequeueLease: lease,
-		ProcessRetention: ms(set.retention), DefaultQueryTimeout: ms(set.queryDefault), MaxQueryTimeout: ms(set.queryMax),
-		MaxSessions: set.maxSessions, MaxEnvelopes: set.maxEnvelopes, SessionRetention: ms(set.sessionRetention),
-		EnvelopeRetention: ms(set.envelopeRetention),
-		FramesPerTurn:     set.framesPerTurn, UnsentBytes: set.unsentBytes, TurnBytes: set.turnBytes, Now: now,
-	}
+	r.MaxSessions, r.SessionRetention = set.maxSessions, ms(set.sessionRetention)
+	r.MaxEnvelopes, r.EnvelopeRetention = set.maxEnvelopes, ms(set.envelopeRetention)
+	return ipc.NewService(ipc.Config{
+		MaxStreamsPerConnection: set.maxStreams, MaxEventTypes: set.maxTypes,
+		DefaultQueryTimeout: ms(set.queryDefault), MaxQueryTimeout: ms(set.queryMax),
+		FramesPerTurn: set.framesPerTurn, UnsentBytes: set.unsentBytes, TurnBytes: set.turnBytes,
+	}, runtime.New(r))
 }
 
 func (h *house) now() link.Instant {

@@ -20,7 +20,7 @@ func FuzzJSONPayload(f *testing.F) {
 
 func tryPayload(t *testing.T, text string) {
 	h := newHouse(t, defaultSettings())
-	defer h.svc.Close()
+	defer h.svc.Runtime().Close()
 	var chunks []string
 	var answer any
 	accepted := 0

@@ -34,7 +34,7 @@ func runProgram(t *testing.T, code []byte) {
 			time.Sleep(time.Duration(ms) * time.Millisecond)
 			synctest.Wait()
 		}
-		defer p.svc.Close()
+		defer p.svc.Runtime().Close()
 		p.house.open()
 		for !p.done() {
 			p.step()
@@ -78,7 +78,7 @@ func (p *program) step() {
 	case 4, 5:
 		p.advance(pick(&p.source, waits...))
 	case 6:
-		p.svc.Sweep()
+		p.svc.Runtime().Sweep()
 		p.model.sweep()
 	case 8, 9:
 		who.pump()

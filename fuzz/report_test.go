@@ -6,7 +6,6 @@ import (
 
 	"trunkline/engine/link"
 	"trunkline/fuzz/rounds"
-	"trunkline/handlers/ipc"
 )
 
 // FuzzReport: whatever agents report, nothing crashes, counters never fall, and what is refused
@@ -51,8 +50,8 @@ type reporter struct {
 
 func tryReports(t *testing.T, code []byte) {
 	now := link.Instant{Mono: 1e15, Wall: 1700000000000}
-	svc := ipc.NewService(serviceConfig(defaultSettings(), func() link.Instant { return now }))
-	defer svc.Close()
+	svc := newService(defaultSettings(), func() link.Instant { return now })
+	defer svc.Runtime().Close()
 	r := &reporter{source: source{code}, t: t, sess: svc.Open(link.NewPort(1, "test"))}
 	defer r.sess.Closed()
 	created := r.ask("engine", "CreateEnvelope", object{})

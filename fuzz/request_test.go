@@ -33,7 +33,7 @@ func FuzzRequestBytes(f *testing.F) {
 
 func tryRequest(t *testing.T, payload []byte) {
 	h := newHouse(t, defaultSettings())
-	defer h.svc.Close()
+	defer h.svc.Runtime().Close()
 	owner, client := furnish(h)
 	replies := 0
 	h.told = func(f received) {

@@ -44,7 +44,7 @@ func TestChunkBounds(t *testing.T) {
 	set := defaultSettings()
 	set.maxFrame = 700
 	h := newHouse(t, set)
-	defer h.svc.Close()
+	defer h.svc.Runtime().Close()
 	owner, client := h.open(), h.open()
 	id := strings.Repeat("s", 300)
 	owner.request(id, "commbus", "Subscribe", object{{"event_types", []any{"a"}}})
@@ -71,7 +71,7 @@ func TestReplyBounds(t *testing.T) {
 	set := defaultSettings()
 	set.maxFrame = 700
 	h := newHouse(t, set)
-	defer h.svc.Close()
+	defer h.svc.Runtime().Close()
 	client := h.open()
 	client.request("h", "commbus", "RegisterQueryHandler", object{{"query_types", []any{"sum"}}})
 	for n := 440; n < 560; n++ {
@@ -105,6 +105,6 @@ func TestFirstChunkBounds(t *testing.T) {
 		client.ask("kernel", "GetSystemStatus", object{})
 		client.drain()
 		client.close()
-		h.svc.Close()
+		h.svc.Runtime().Close()
 	}
 }

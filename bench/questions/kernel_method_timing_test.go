@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
-	"trunkline/handlers/ipc"
 )
 
 const (
@@ -25,7 +26,7 @@ func BenchmarkKernelMethod(b *testing.B) { measure(b, kernelMethods()) }
 func kernelMethods() []question {
 	simple := func(method, want, body string) question {
 		return question{name: method, free: true, prepare: func(tb testing.TB) work {
-			return kernelWork(tb, filledRig(tb, ipc.Config{}), 0, want, func(row int) [][2]string {
+			return kernelWork(tb, filledRig(tb, nil), 0, want, func(row int) [][2]string {
 				return [][2]string{{method, fmt.Sprintf(body, row)}}
 			})
 		}}
@@ -45,9 +46,9 @@ func kernelMethods() []question {
 const pidFormat = "p0000000-0000-4000-8000-%012x"
 
 // filledRig is a peer of an endpoint with kernelRows processes, each of a user of its own.
-func filledRig(tb testing.TB, cfg ipc.Config) *peer {
+func filledRig(tb testing.TB, set func(*runtime.Config)) *peer {
 	tb.Helper()
-	p := newRig(tb, cfg).connect()
+	p := newRig(tb, set).connect()
 	for i := range kernelRows {
 		p.feed(createRequest(i, i))
 	}
@@ -96,7 +97,7 @@ func kernelWork(tb testing.TB, p *peer, step int64, want string, of func(row int
 
 // recordUsageWork starts from counters so large that no encoding of them gets longer any more.
 func recordUsageWork(tb testing.TB) work {
-	p := filledRig(tb, ipc.Config{})
+	p := filledRig(tb, nil)
 	for i := range kernelRows {
 		p.feed(request(tb, "kernel", "RecordUsage", fmt.Sprintf(`{"pid":%q,"llm_calls":100000,"tokens_in":100000,"tokens_out":100000}`, uuid('p', i))))
 	}
@@ -108,7 +109,7 @@ func recordUsageWork(tb testing.TB) work {
 // checkRateWork asks at a rate that the limits let pass and that keeps three stamps in the log of
 // each user.
 func checkRateWork(tb testing.TB) work {
-	p := filledRig(tb, ipc.Config{})
+	p := filledRig(tb, nil)
 	const step = 10e9
 	w := kernelWork(tb, p, step, `"allowed":true`, func(row int) [][2]string {
 		return [][2]string{{"CheckRateLimit", fmt.Sprintf(`{"user_id":%q}`, uuid('u', row))}}
@@ -121,7 +122,7 @@ func checkRateWork(tb testing.TB) work {
 
 // transitionWork has each row run and brings it back.
 func transitionWork(tb testing.TB) work {
-	return kernelWork(tb, filledRig(tb, ipc.Config{}), 0, `"pid":`, func(row int) [][2]string {
+	return kernelWork(tb, filledRig(tb, nil), 0, `"pid":`, func(row int) [][2]string {
 		body := `{"pid":"` + pidFormat + `","new_state":"%s"}`
 		return [][2]string{{"TransitionState", fmt.Sprintf(body, row, "RUNNING")}, {"TransitionState", fmt.Sprintf(body, row, "READY")}}
 	})
@@ -130,7 +131,7 @@ func transitionWork(tb testing.TB) work {
 // nextRunnableWork takes the queue's front until it is nearly empty; then all are put back to their
 // places.
 func nextRunnableWork(tb testing.TB) work {
-	p := filledRig(tb, ipc.Config{DequeueLease: -1})
+	p := filledRig(tb, func(c *runtime.Config) { c.DequeueLease = -1 })
 	back := make([][]byte, reads)
 	for i := range kernelRows {
 		back[i%reads] = append(back[i%reads], frameOf("ScheduleProcess", "pid", uuid('p', i))...)
@@ -151,7 +152,7 @@ func nextRunnableWork(tb testing.TB) work {
 // oldest that has ended. One operation is both requests.
 func createTerminateWork(tb testing.TB) work {
 	const users, step = 1000, 10e9
-	p := newRig(tb, ipc.Config{MaxProcesses: kernelRows, MaxRateLimitUsers: users}).connect()
+	p := newRig(tb, func(c *runtime.Config) { c.MaxProcesses, c.MaxRateLimitUsers = kernelRows, users }).connect()
 	in := make([][]byte, 2*kernelRows/(depth/2))
 	for i := range in {
 		for j := range depth / 2 {

@@ -8,7 +8,6 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
-	"trunkline/handlers/ipc"
 )
 
 func BenchmarkLargestFrame(b *testing.B) {
@@ -23,7 +22,7 @@ func BenchmarkLargestFrame(b *testing.B) {
 	}
 	largest := func(name, service, method string, want frame.Type, body []byte) question {
 		return question{name: name, prepare: func(tb testing.TB) work {
-			p := newRig(tb, ipc.Config{}).connect()
+			p := newRig(tb, nil).connect()
 			payload := mpack.AppendRequest(nil, []byte("i"), []byte(service), []byte(method), body)
 			in := frame.Append(nil, frame.Request, payload, nil)
 			p.feed(in)

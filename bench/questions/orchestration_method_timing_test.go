@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/handlers/ipc"
+	"trunkline/engine/runtime"
 )
 
 // tableEntries is how many envelopes and sessions there is room for.
@@ -73,7 +73,7 @@ func orchestrationMethods() []question {
 
 // work asks for the bodies in turns, as many in one read as make 16 requests or 64 KiB.
 func (m *orchestrated) work(tb testing.TB, n int) work {
-	p := newRig(tb, ipc.Config{MaxEnvelopes: tableEntries, MaxSessions: tableEntries}).connect()
+	p := newRig(tb, func(c *runtime.Config) { c.MaxEnvelopes, c.MaxSessions = tableEntries, tableEntries }).connect()
 	var in []byte
 	bodies := m.bodies(p, n)
 	for _, body := range bodies {

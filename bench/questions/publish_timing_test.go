@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"trunkline/codec/frame"
-	"trunkline/handlers/ipc"
 )
 
 func BenchmarkPublish(b *testing.B) { measure(b, publishes()) }
@@ -27,7 +26,7 @@ func publishes() []question {
 // publishWork publishes 16 events in one read, after which every subscriber takes its chunks.
 func publishWork(tb testing.TB, subscribers int) work {
 	const events = 16
-	r := newRig(tb, ipc.Config{})
+	r := newRig(tb, nil)
 	publisher, subs := r.connect(), make([]*peer, subscribers)
 	for i := range subs {
 		subs[i] = r.connect()

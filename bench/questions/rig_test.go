@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"github.com/tinylib/msgp/msgp"
 
 	"trunkline/codec/frame"
@@ -20,11 +22,14 @@ type rig struct {
 	now link.Instant
 }
 
-func newRig(tb testing.TB, cfg ipc.Config) *rig {
+func newRig(tb testing.TB, set func(*runtime.Config)) *rig {
 	r := &rig{tb: tb, now: link.Instant{Mono: 1e15, Wall: 1_700_000_000_000}}
-	cfg.Now = func() link.Instant { return r.now }
-	r.svc = ipc.NewService(cfg)
-	tb.Cleanup(r.svc.Close)
+	cfg := runtime.Config{Now: func() link.Instant { return r.now }}
+	if set != nil {
+		set(&cfg)
+	}
+	r.svc = ipc.NewService(ipc.Config{}, runtime.New(cfg))
+	tb.Cleanup(r.svc.Runtime().Close)
 	return r
 }
 

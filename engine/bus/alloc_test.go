@@ -38,7 +38,7 @@ func TestPublishDoesNotAllocate(t *testing.T) {
 	f("1 subscriber", 1, 1, Config{})
 	f("100 subscribers", 100, 1, Config{})
 	f("bursts that grow the ring", 4, 1000, Config{})
-	f("gap markers", 4, 10, Config{StreamEvents: 4})
+	f("gap markers", 4, 10, Config{StreamBufferEvents: 4})
 }
 
 func TestLookupsDoNotAllocate(t *testing.T) {

@@ -9,31 +9,31 @@ import (
 
 // Defaults of Config (kernel-ipc §6).
 const (
-	DefaultStreamEvents  = 16384     // large enough for ordinary bursts, which must arrive whole (kernel-ipc D37)
-	DefaultStreamBytes   = 16 << 20  // bytes of bodies in one stream
-	DefaultTotalBytes    = 256 << 20 // bytes of messages in all streams together
-	DefaultNameBytes     = 64 << 20  // names that all streams list
+	defaultStreamEvents  = 16384     // large enough for ordinary bursts, which must arrive whole (kernel-ipc D37)
+	defaultStreamBytes   = 16 << 20  // bytes of bodies in one stream
+	defaultTotalBytes    = 256 << 20 // bytes of messages in all streams together
+	defaultNameBytes     = 64 << 20  // names that all streams list
 	defaultMaxBody       = 5 << 20   // the default max_frame_bytes
 	defaultQueryCapacity = 1 + 2048  // 1 + the default kernel_queue_capacity
 )
 
 // Config holds the bounds of a Bus. A field that is zero or negative takes its default.
 type Config struct {
-	// StreamEvents bounds the messages waiting in one stream (stream_buffer_events).
-	StreamEvents int
-	// StreamBytes bounds the body bytes waiting in one stream (stream_buffer_bytes).
-	StreamBytes int64
-	// TotalBytes bounds the messages held by all streams, a shared one counted once
+	// StreamBufferEvents bounds the messages waiting in one stream (stream_buffer_events).
+	StreamBufferEvents int
+	// StreamBufferBytes bounds the body bytes waiting in one stream (stream_buffer_bytes).
+	StreamBufferBytes int64
+	// StreamBufferTotalBytes bounds the messages held by all streams, a shared one counted once
 	// (stream_buffer_total_bytes). No stream takes a message that would exceed it. The last
 	// sixteenth is for streams without a backlog.
-	TotalBytes int64
-	// NameBytes bounds the types and patterns that all streams list (subscription_name_bytes):
-	// their bytes and nameCost.
-	NameBytes int64
-	// Patterns bounds the patterns of all streams together (max_event_patterns).
-	Patterns int
-	// PortPatterns bounds those of one Port (max_event_patterns_per_connection).
-	PortPatterns int
+	StreamBufferTotalBytes int64
+	// SubscriptionNameBytes bounds the types and patterns that all streams list
+	// (subscription_name_bytes): their bytes and nameCost.
+	SubscriptionNameBytes int64
+	// MaxEventPatterns bounds the patterns of all streams together (max_event_patterns).
+	MaxEventPatterns int
+	// MaxEventPatternsPerConnection bounds those of one Port (max_event_patterns_per_connection).
+	MaxEventPatternsPerConnection int
 	// MaxBody bounds len(body) + the stream's overhead, in bytes. It follows from max_frame_bytes.
 	MaxBody int
 	// QueryCapacity bounds all pending queries: 1 + kernel_queue_capacity, already summed
@@ -51,23 +51,23 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.StreamEvents <= 0 {
-		c.StreamEvents = DefaultStreamEvents
+	if c.StreamBufferEvents <= 0 {
+		c.StreamBufferEvents = defaultStreamEvents
 	}
-	if c.StreamBytes <= 0 {
-		c.StreamBytes = DefaultStreamBytes
+	if c.StreamBufferBytes <= 0 {
+		c.StreamBufferBytes = defaultStreamBytes
 	}
-	if c.TotalBytes <= 0 {
-		c.TotalBytes = DefaultTotalBytes
+	if c.StreamBufferTotalBytes <= 0 {
+		c.StreamBufferTotalBytes = defaultTotalBytes
 	}
-	if c.NameBytes <= 0 {
-		c.NameBytes = DefaultNameBytes
+	if c.SubscriptionNameBytes <= 0 {
+		c.SubscriptionNameBytes = defaultNameBytes
 	}
-	if c.Patterns <= 0 {
-		c.Patterns = DefaultPatterns
+	if c.MaxEventPatterns <= 0 {
+		c.MaxEventPatterns = defaultPatterns
 	}
-	if c.PortPatterns <= 0 {
-		c.PortPatterns = DefaultPortPatterns
+	if c.MaxEventPatternsPerConnection <= 0 {
+		c.MaxEventPatternsPerConnection = defaultPortPatterns
 	}
 	if c.MaxBody <= 0 {
 		c.MaxBody = defaultMaxBody
@@ -208,7 +208,7 @@ func (b *Bus) newStream(kind Kind, p Port, types, patterns []string, overhead in
 		s.named = costOf(s.interest.patterns)
 	}
 	s.named += costOf(s.types)
-	if b.counters.named.Add(s.named)-freed > b.cfg.NameBytes {
+	if b.counters.named.Add(s.named)-freed > b.cfg.SubscriptionNameBytes {
 		b.counters.named.Add(-s.named)
 		return nil
 	}

@@ -73,7 +73,7 @@ func (r *reader) run(t *testing.T, want uint64) {
 // events, each publisher's order is kept, no wake-up is lost and no message leaks.
 func TestConcurrentAccounting(t *testing.T) {
 	const publishers, subscribers, each = 4, 6, 3000
-	b := New(Config{StreamEvents: 50, TotalBytes: 200 * held, GapBody: binaryGap})
+	b := New(Config{StreamBufferEvents: 50, StreamBufferTotalBytes: 200 * held, GapBody: binaryGap})
 	defer b.Close()
 	readers := make([]*reader, subscribers)
 	var wg sync.WaitGroup
@@ -115,7 +115,7 @@ func TestConcurrentAccounting(t *testing.T) {
 // again in the end.
 func TestConcurrentTotal(t *testing.T) {
 	const publishers, each, most = 4, 500, 16 * held
-	b := New(Config{TotalBytes: most, GapBody: binaryGap})
+	b := New(Config{StreamBufferTotalBytes: most, GapBody: binaryGap})
 	defer b.Close()
 	idle := b.Subscribe(&port{}, []string{"a"}, 0) // takes what it can and is not read
 	r := newReader()
@@ -158,7 +158,7 @@ func TestConcurrentTotal(t *testing.T) {
 // Streams that come and go while others publish: nothing leaks, nothing arrives after Discard.
 func TestConcurrentChurn(t *testing.T) {
 	const rounds = 400
-	b := New(Config{StreamEvents: 8, GapBody: binaryGap})
+	b := New(Config{StreamBufferEvents: 8, GapBody: binaryGap})
 	defer b.Close()
 	var wg sync.WaitGroup
 	for range 2 {

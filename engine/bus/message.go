@@ -91,7 +91,7 @@ const reserved = 16
 // until the last reference is gone, and reports who may hold it. It books nothing where the total
 // would exceed its bound, so that it never does, however many publish at a time.
 func (m *Message) charge() admission {
-	size, total, most := int64(cap(m.Body))+perMessage, &m.bus.counters.buffered, m.bus.cfg.TotalBytes
+	size, total, most := int64(cap(m.Body))+perMessage, &m.bus.counters.buffered, m.bus.cfg.StreamBufferTotalBytes
 	for {
 		have := total.Load()
 		switch {

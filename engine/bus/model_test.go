@@ -110,7 +110,7 @@ func (m *model) offer(s *modelStream, b *modelBody, total int64) Outcome {
 	switch {
 	case len(b.text)+s.overhead > m.cfg.MaxBody:
 		outcome = TooLarge
-	case entries == m.cfg.StreamEvents, bytes+int64(len(b.text)) > m.cfg.StreamBytes, total > m.cfg.TotalBytes, total > m.cfg.TotalBytes-m.cfg.TotalBytes/reserved && s.signalled:
+	case entries == m.cfg.StreamBufferEvents, bytes+int64(len(b.text)) > m.cfg.StreamBufferBytes, total > m.cfg.StreamBufferTotalBytes, total > m.cfg.StreamBufferTotalBytes-m.cfg.StreamBufferTotalBytes/reserved && s.signalled:
 		outcome = BufferFull
 	}
 	switch {
@@ -207,8 +207,8 @@ func (m *model) open(t *rapid.T) {
 		s.patterns = rapid.SliceOfN(modelPatterns, 0, 3).Draw(t, "patterns")
 	}
 	s.named = nameBytes(s.types) + nameBytes(s.patterns)
-	full := m.want.NameBytes+s.named > m.cfg.NameBytes ||
-		len(s.patterns) > 0 && m.want.Patterns+distinct(s.patterns) > int64(m.cfg.Patterns)
+	full := m.want.NameBytes+s.named > m.cfg.SubscriptionNameBytes ||
+		len(s.patterns) > 0 && m.want.Patterns+distinct(s.patterns) > int64(m.cfg.MaxEventPatterns)
 	var taken string
 	if len(s.patterns) > 0 {
 		s.real, _ = m.bus.subscribePatterns(s.port, s.types, s.patterns, s.overhead)
@@ -348,8 +348,8 @@ func (m *model) forget(t *rapid.T) {
 }
 
 func (m *model) check(t *rapid.T) {
-	if m.want.BufferedBytes = m.total(); m.want.BufferedBytes > m.cfg.TotalBytes {
-		t.Fatalf("%d bytes held of %d", m.want.BufferedBytes, m.cfg.TotalBytes)
+	if m.want.BufferedBytes = m.total(); m.want.BufferedBytes > m.cfg.StreamBufferTotalBytes {
+		t.Fatalf("%d bytes held of %d", m.want.BufferedBytes, m.cfg.StreamBufferTotalBytes)
 	}
 	if got := m.bus.Stats(); got != m.want {
 		t.Fatalf("stats = %+v, want %+v", got, m.want)
@@ -422,14 +422,14 @@ func (m *model) run(t *rapid.T) {
 func TestBusAgainstModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cfg := Config{
-			StreamEvents:  rapid.IntRange(1, 5).Draw(rt, "StreamEvents"),
-			StreamBytes:   int64(rapid.IntRange(10, 300).Draw(rt, "StreamBytes")),
-			TotalBytes:    int64(held * rapid.IntRange(1, 12).Draw(rt, "TotalBytes")),
-			QueryCapacity: rapid.IntRange(1, 4).Draw(rt, "QueryCapacity"),
-			Patterns:      rapid.IntRange(1, 6).Draw(rt, "Patterns"),
-			NameBytes:     int64((nameCost + 1) * rapid.IntRange(3, 12).Draw(rt, "NameBytes")),
-			MaxBody:       150,
-			GapBody:       gapText,
+			StreamBufferEvents:     rapid.IntRange(1, 5).Draw(rt, "StreamBufferEvents"),
+			StreamBufferBytes:      int64(rapid.IntRange(10, 300).Draw(rt, "StreamBufferBytes")),
+			StreamBufferTotalBytes: int64(held * rapid.IntRange(1, 12).Draw(rt, "StreamBufferTotalBytes")),
+			QueryCapacity:          rapid.IntRange(1, 4).Draw(rt, "QueryCapacity"),
+			MaxEventPatterns:       rapid.IntRange(1, 6).Draw(rt, "Patterns"),
+			SubscriptionNameBytes:  int64((nameCost + 1) * rapid.IntRange(3, 12).Draw(rt, "NameBytes")),
+			MaxBody:                150,
+			GapBody:                gapText,
 		}
 		// rapid stops a failing run by a panic, which has to leave the bubble's goroutine.
 		var stopped any

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Defaults of Config.Patterns and Config.PortPatterns.
+// Defaults of Config.Patterns and Config.MaxEventPatternsPerConnection.
 const (
-	DefaultPatterns     = 4096
-	DefaultPortPatterns = 1024
+	defaultPatterns     = 4096
+	defaultPortPatterns = 1024
 )
 
 // MaxPatternTokens bounds the tokens of a pattern, and so the steps of an event through a block.
 const MaxPatternTokens = 32
 
-// Errors of Resubscribe: beyond Config.Patterns, and beyond Config.PortPatterns.
+// Errors of Resubscribe: beyond Config.Patterns, and beyond Config.MaxEventPatternsPerConnection.
 var (
 	ErrPatterns     = errors.New("no room for the patterns of the stream")
 	ErrPortPatterns = errors.New("no room for the patterns of the connection")
@@ -236,9 +236,9 @@ func (b *Bus) addInterest(in *interest, freed int) error {
 	defer b.patterning.Unlock()
 	set, n := b.patterns.Load(), len(in.patterns)
 	switch {
-	case b.portPatterns[in.port]-freed+n > b.cfg.PortPatterns:
+	case b.portPatterns[in.port]-freed+n > b.cfg.MaxEventPatternsPerConnection:
 		return ErrPortPatterns
-	case set.len()-freed+n > b.cfg.Patterns:
+	case set.len()-freed+n > b.cfg.MaxEventPatterns:
 		return ErrPatterns
 	}
 	b.portPatterns[in.port] += n

@@ -94,7 +94,7 @@ func TestPatternSetAgainstModel(t *testing.T) {
 		return text
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		b := New(Config{StreamEvents: 8, Patterns: 4 * blockPatterns, PortPatterns: 4 * blockPatterns})
+		b := New(Config{StreamBufferEvents: 8, MaxEventPatterns: 4 * blockPatterns, MaxEventPatternsPerConnection: 4 * blockPatterns})
 		defer b.Close()
 		var live []*Stream
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
@@ -138,7 +138,7 @@ func TestPatternSetAgainstModel(t *testing.T) {
 
 // TestPatternsOfAPort: at its share a connection is refused, and others are not.
 func TestPatternsOfAPort(t *testing.T) {
-	b := newBus(t, Config{Patterns: 4, PortPatterns: 2})
+	b := newBus(t, Config{MaxEventPatterns: 4, MaxEventPatternsPerConnection: 2})
 	greedy, other := &port{}, &port{}
 	f := func(p Port, want error, patterns ...string) *Stream {
 		t.Helper()
@@ -241,7 +241,7 @@ func TestWantsPatterns(t *testing.T) {
 
 // TestPatternsOfAllStreams: at the limit there is room, one more is refused and leaves nothing.
 func TestPatternsOfAllStreams(t *testing.T) {
-	b := newBus(t, Config{Patterns: 3})
+	b := newBus(t, Config{MaxEventPatterns: 3})
 	s := subscribePatterns(t, b, "a", "x.* y.* x.*")
 	subscribePatterns(t, b, "", "z.*")
 	before := b.Stats()
@@ -261,7 +261,7 @@ func TestPatternsOfAllStreams(t *testing.T) {
 
 // TestNamesOfPatterns: they count as types do.
 func TestNamesOfPatterns(t *testing.T) {
-	b := newBus(t, Config{NameBytes: 2*nameCost + 4})
+	b := newBus(t, Config{SubscriptionNameBytes: 2*nameCost + 4})
 	if _, err := b.subscribePatterns(&port{}, []string{"a"}, []string{"bb.*"}, 0); !errors.Is(err, errNames) ||
 		b.Stats().Patterns != 0 {
 		t.Errorf("one byte above the limit: %v", err)
@@ -276,7 +276,7 @@ func TestNamesOfPatterns(t *testing.T) {
 // stays gets every event once and in order; nothing is left over.
 func TestConcurrentPatterns(t *testing.T) {
 	const publishers, each = 3, 1500
-	b := New(Config{StreamEvents: 64, GapBody: binaryGap})
+	b := New(Config{StreamBufferEvents: 64, GapBody: binaryGap})
 	defer b.Close()
 	r := newReader()
 	r.stream, _ = b.subscribePatterns(r, []string{"p.0"}, []string{"p.*", "*.1", ">"}, 0)
@@ -354,7 +354,7 @@ func TestPatternsDeliverOnceAgainstModel(t *testing.T) {
 
 // TestResubscribeAtTheBounds: what the older stream counts is free for its successor, and no more.
 func TestResubscribeAtTheBounds(t *testing.T) {
-	b := New(Config{Patterns: 3, NameBytes: 5 * (nameCost + 2)})
+	b := New(Config{MaxEventPatterns: 3, SubscriptionNameBytes: 5 * (nameCost + 2)})
 	old, err := b.subscribePatterns(&port{}, []string{"ab"}, []string{"a.", "b."}, 0)
 	if err != nil {
 		t.Fatal(err)

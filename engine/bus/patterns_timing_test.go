@@ -14,11 +14,11 @@ func BenchmarkManyPatterns(b *testing.B) {
 	typ := []byte(strings.Repeat("x.", MaxPatternTokens-1) + "x")
 	f := func(name string, pattern func(i int) string) {
 		b.Run(name, func(b *testing.B) {
-			bus := New(Config{StreamEvents: 1})
+			bus := New(Config{StreamBufferEvents: 1})
 			defer bus.Close()
 			for range streams {
 				var patterns []string
-				for i := range DefaultPatterns / streams {
+				for i := range defaultPatterns / streams {
 					patterns = append(patterns, pattern(i))
 				}
 				if _, err := bus.subscribePatterns(&port{}, nil, patterns, 0); err != nil {
@@ -46,7 +46,7 @@ func BenchmarkManyPatterns(b *testing.B) {
 		return strings.Join(tokens, ".")
 	})
 	f("half", func(i int) string {
-		if i < DefaultPatterns/streams/2 {
+		if i < defaultPatterns/streams/2 {
 			return miss(i)
 		}
 		tokens := strings.Split(strings.Repeat("*.", MaxPatternTokens-1)+">", ".")

@@ -81,7 +81,7 @@ func TestQueryAnswered(t *testing.T) {
 }
 
 func TestQueryRefusals(t *testing.T) {
-	b := newBus(t, Config{QueryCapacity: 2, StreamEvents: 1, MaxBody: 64})
+	b := newBus(t, Config{QueryCapacity: 2, StreamBufferEvents: 1, MaxBody: 64})
 	c := &caller{}
 	f := func(why, typ string, want Outcome) *Query {
 		t.Helper()

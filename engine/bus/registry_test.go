@@ -148,7 +148,7 @@ func TestTypesAreCopied(t *testing.T) {
 // stream makes room again. A name that a stream lists twice counts once.
 func TestNamesOfAllStreams(t *testing.T) {
 	const limit = 3*nameCost + 100
-	b := New(Config{NameBytes: limit})
+	b := New(Config{SubscriptionNameBytes: limit})
 	long := strings.Repeat("x", 98)
 	s := b.Subscribe(&port{}, []string{long, "y", long}, 0)
 	h, _ := b.Handle(QueryHandler, &port{}, []string{"y"}, 0)

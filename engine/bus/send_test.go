@@ -3,7 +3,7 @@ package bus
 import "testing"
 
 func TestSend(t *testing.T) {
-	b := newBus(t, Config{StreamEvents: 2, MaxBody: 10})
+	b := newBus(t, Config{StreamBufferEvents: 2, MaxBody: 10})
 	f := func(why, typ, body string, want Outcome) {
 		t.Helper()
 		if got := b.Send([]byte(typ), message(b, body)); got != want {
@@ -34,7 +34,7 @@ func TestSend(t *testing.T) {
 }
 
 func TestSendOverTotal(t *testing.T) {
-	b := newBus(t, Config{TotalBytes: held})
+	b := newBus(t, Config{StreamBufferTotalBytes: held})
 	s := b.Subscribe(&port{}, []string{"a"}, 0)
 	h, _ := b.Handle(CommandHandler, &port{}, []string{"run"}, 0)
 	publish(b, "a", "1234")

@@ -75,7 +75,7 @@ func (s *Stream) admit(n int, may admission) verdict {
 		return closed
 	case n+s.overhead > cfg.MaxBody:
 		return tooLarge
-	case may == forNone, may == forIdle && s.signalled, s.ring.len() >= cfg.StreamEvents, s.bytes+int64(n) > cfg.StreamBytes:
+	case may == forNone, may == forIdle && s.signalled, s.ring.len() >= cfg.StreamBufferEvents, s.bytes+int64(n) > cfg.StreamBufferBytes:
 		return full
 	}
 	return taken

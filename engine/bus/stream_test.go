@@ -25,28 +25,28 @@ func TestStreamBounds(t *testing.T) {
 			t.Errorf("%s: DroppedEvents = %d, want %d", why, got, want)
 		}
 	}
-	f("entries at the bound", Config{StreamEvents: 3}, 0, "1 2 3", 3, "1 2 3")
-	f("entries over the bound", Config{StreamEvents: 3}, 0, "1 2 3 4 5", 3, "1 2 3 gap:2")
-	f("one entry", Config{StreamEvents: 1}, 0, "1 2", 1, "1 gap:1")
-	f("bytes at the bound", Config{StreamBytes: 6}, 0, "aaa bbb", 2, "aaa bbb")
-	f("bytes over the bound", Config{StreamBytes: 6}, 0, "aaa bbb c", 2, "aaa bbb gap:1")
-	f("a smaller one after a gap fits", Config{StreamBytes: 6}, 0, "aaa bbbb ccc", 2, "aaa gap:1 ccc")
-	f("one body over the byte bound", Config{StreamBytes: 2}, 0, "aaa b", 1, "gap:1 b")
+	f("entries at the bound", Config{StreamBufferEvents: 3}, 0, "1 2 3", 3, "1 2 3")
+	f("entries over the bound", Config{StreamBufferEvents: 3}, 0, "1 2 3 4 5", 3, "1 2 3 gap:2")
+	f("one entry", Config{StreamBufferEvents: 1}, 0, "1 2", 1, "1 gap:1")
+	f("bytes at the bound", Config{StreamBufferBytes: 6}, 0, "aaa bbb", 2, "aaa bbb")
+	f("bytes over the bound", Config{StreamBufferBytes: 6}, 0, "aaa bbb c", 2, "aaa bbb gap:1")
+	f("a smaller one after a gap fits", Config{StreamBufferBytes: 6}, 0, "aaa bbbb ccc", 2, "aaa gap:1 ccc")
+	f("one body over the byte bound", Config{StreamBufferBytes: 2}, 0, "aaa b", 1, "gap:1 b")
 	f("frame at the bound", Config{MaxBody: 10}, 4, "123456", 1, "123456")
 	f("frame over the bound", Config{MaxBody: 10}, 4, "1234567", 0, "gap:1")
 	f("too large between others", Config{MaxBody: 10}, 4, "1 2222222 3", 2, "1 gap:1 3")
 	f("gaps in two places", Config{MaxBody: 10}, 4, "1234567 1 1234567 1234567 2 1234567", 2, "gap:1 1 gap:2 2 gap:1")
 	f("a marker over the frame bound stays away", Config{MaxBody: 10}, 8, "1 333 2", 2, "1 2")
 	f("only a marker over the frame bound", Config{MaxBody: 10}, 8, "333", 0, "")
-	f("total at the bound", Config{TotalBytes: total(2)}, 0, "aaa bbb", 2, "aaa bbb")
-	f("total just over the bound", Config{TotalBytes: total(2) - 1}, 0, "aaa bbb", 1, "aaa gap:1")
-	f("total over the bound with a backlog", Config{TotalBytes: total(2)}, 0, "aaa bbb c", 2, "aaa bbb gap:1")
-	f("total over the bound without a backlog", Config{TotalBytes: held - 1}, 0, "aaa b", 0, "gap:2")
-	f("total at the bound without a backlog", Config{TotalBytes: held}, 0, "aaa b", 1, "aaa gap:1")
+	f("total at the bound", Config{StreamBufferTotalBytes: total(2)}, 0, "aaa bbb", 2, "aaa bbb")
+	f("total just over the bound", Config{StreamBufferTotalBytes: total(2) - 1}, 0, "aaa bbb", 1, "aaa gap:1")
+	f("total over the bound with a backlog", Config{StreamBufferTotalBytes: total(2)}, 0, "aaa bbb c", 2, "aaa bbb gap:1")
+	f("total over the bound without a backlog", Config{StreamBufferTotalBytes: held - 1}, 0, "aaa b", 0, "gap:2")
+	f("total at the bound without a backlog", Config{StreamBufferTotalBytes: held}, 0, "aaa b", 1, "aaa gap:1")
 }
 
 func TestGapGoesWhereEventsAreMissing(t *testing.T) {
-	b := newBus(t, Config{StreamEvents: 2})
+	b := newBus(t, Config{StreamBufferEvents: 2})
 	p := &port{}
 	s := b.Subscribe(p, []string{"a"}, 0)
 	fill(b, "1 2 lost lost")
@@ -64,7 +64,7 @@ func TestGapGoesWhereEventsAreMissing(t *testing.T) {
 }
 
 func TestSharedBodyCountsOnce(t *testing.T) {
-	b := newBus(t, Config{TotalBytes: total(2)})
+	b := newBus(t, Config{StreamBufferTotalBytes: total(2)})
 	s1 := b.Subscribe(&port{}, []string{"a"}, 0)
 	s2 := b.Subscribe(&port{}, []string{"a"}, 0)
 	wantDelivered(t, "first", publish(b, "a", "12345"), 2)
@@ -85,7 +85,7 @@ func TestSharedBodyCountsOnce(t *testing.T) {
 func TestTheReserveIsForStreamsWithoutBacklog(t *testing.T) {
 	f := func(bound int64, want int) {
 		t.Helper()
-		b := newBus(t, Config{TotalBytes: bound})
+		b := newBus(t, Config{StreamBufferTotalBytes: bound})
 		b.Subscribe(&port{}, []string{"a"}, 0)
 		for range 30 {
 			wantDelivered(t, "the slow one", publish(b, "a", "x"), 1)
@@ -143,7 +143,7 @@ func TestGapAloneWakes(t *testing.T) {
 }
 
 func TestDetachFlushesDiscardDrops(t *testing.T) {
-	b := newBus(t, Config{StreamEvents: 2})
+	b := newBus(t, Config{StreamBufferEvents: 2})
 	ending := b.Subscribe(&port{}, []string{"a"}, 0)
 	evicted := b.Subscribe(&port{}, []string{"a"}, 0)
 	fill(b, "1 2 lost")

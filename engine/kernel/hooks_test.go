@@ -100,7 +100,7 @@ func TestHooksAreNotTold(t *testing.T) {
 // TestRemovedHook: garbage collection and eviction report each process they drop, once, oldest
 // completion first.
 func TestRemovedHook(t *testing.T) {
-	h := newHooked(t, Config{MaxProcesses: 3, Retention: time.Minute})
+	h := newHooked(t, Config{MaxProcesses: 3, ProcessRetention: time.Minute})
 	h.mk("a")
 	h.mk("b")
 	h.mk("c")
@@ -142,7 +142,7 @@ func TestRefusedCreateRemovesNothing(t *testing.T) {
 
 // TestReplayTellsNobody: what a journal brings back was reported when it happened.
 func TestReplayTellsNobody(t *testing.T) {
-	h := newHooked(t, Config{MaxProcesses: 2, Retention: time.Minute})
+	h := newHooked(t, Config{MaxProcesses: 2, ProcessRetention: time.Minute})
 	h.mk("a", Running)
 	h.terminate("a", OK)
 	h.mk("b", Running, Blocked, Terminated, Zombie)

@@ -32,8 +32,8 @@ type Config struct {
 	// DequeueLease is how long GetNextRunnable hands a process out (dequeue_lease_secs); 0: for
 	// ever.
 	DequeueLease time.Duration
-	// Retention is how long after completion a process is kept (process_retention_secs).
-	Retention time.Duration
+	// ProcessRetention is how long after completion a process is kept (process_retention_secs).
+	ProcessRetention time.Duration
 	// Events takes lifecycle events; may be nil.
 	Events Events
 	// Ended is called for every process that is terminated, also again, and Removed for every one
@@ -76,7 +76,7 @@ func (c Config) withDefaults() Config {
 	c.Shards = 1 << bits.Len(uint(c.Shards-1))
 	c.MaxProcesses = min(c.MaxProcesses, c.maxRows())
 	c.DequeueLease = max(c.DequeueLease, 0)
-	c.Retention = max(c.Retention, 0)
+	c.ProcessRetention = max(c.ProcessRetention, 0)
 	if c.Defaults == (Quota{}) {
 		c.Defaults = BuiltinQuota()
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+
 	"trunkline/engine/store"
 
 	"pgregory.net/rapid"
@@ -142,7 +143,7 @@ func TestLanesOfARandomProgram(t *testing.T) {
 func TestLanesOfManyChunks(t *testing.T) {
 	journal := &tape{}
 	cfg := snapshotConfig(journal)
-	cfg.Defaults, cfg.MaxProcesses, cfg.Retention = unlimited(), 0, time.Minute
+	cfg.Defaults, cfg.MaxProcesses, cfg.ProcessRetention = unlimited(), 0, time.Minute
 	k, now := New(cfg), at(0)
 	rnd := rand.New(rand.NewPCG(5, 5))
 	for i := range 60000 {

@@ -184,7 +184,7 @@ func (k *Kernel) sweepSome(now Instant) (zombied, removed int) {
 	k.tick(now)
 	for removed < sweepBatch {
 		i := k.sched.completed.head
-		if i == none || k.now-k.sched.nodes.at(i).stamp <= int64(k.cfg.Retention) {
+		if i == none || k.now-k.sched.nodes.at(i).stamp <= int64(k.cfg.ProcessRetention) {
 			break
 		}
 		if _, r := k.rowOf(k.sched.nodes.at(i).ref); r.state == Terminated {

@@ -284,7 +284,7 @@ func (m *model) keep(user string, log *mlog) {
 func (m *model) sweep() (zombied, removed, logs int) {
 	m.tick()
 	for pid, p := range m.procs {
-		if p.state.terminal() && m.nowMs-p.completed > m.cfg.Retention.Milliseconds() {
+		if p.state.terminal() && m.nowMs-p.completed > m.cfg.ProcessRetention.Milliseconds() {
 			if p.state == Terminated {
 				zombied++
 			}

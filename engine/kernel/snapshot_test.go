@@ -121,7 +121,7 @@ func drawDeeds(t *rapid.T, what string, most int) []deed {
 func snapshotConfig(t *tape) Config {
 	q := unlimited()
 	q[RateLimitBurst] = 6
-	return Config{Shards: minShards, MaxProcesses: 8, DequeueLease: 30 * time.Second, Retention: time.Minute, Defaults: q, Journal: t.journal}
+	return Config{Shards: minShards, MaxProcesses: 8, DequeueLease: 30 * time.Second, ProcessRetention: time.Minute, Defaults: q, Journal: t.journal}
 }
 
 // TestSnapshotOfARandomProgram: whatever happened before, while and after a snapshot was taken, it
@@ -208,7 +208,7 @@ func TestSnapshotAtRest(t *testing.T) {
 func TestSnapshotBetweenBatches(t *testing.T) {
 	journal := &tape{}
 	cfg := snapshotConfig(journal)
-	cfg.Defaults, cfg.MaxProcesses, cfg.Retention = unlimited(), 0, time.Millisecond
+	cfg.Defaults, cfg.MaxProcesses, cfg.ProcessRetention = unlimited(), 0, time.Millisecond
 	k, now := New(cfg), at(0)
 	const n = minShards * snapshotBatch * 5 / 2
 	rnd := rand.New(rand.NewPCG(7, 7))
@@ -315,7 +315,7 @@ func TestSnapshotsAmidEverything(t *testing.T) {
 	journal := &tape{}
 	cfg := snapshotConfig(journal)
 	cfg.Defaults, cfg.MaxProcesses, cfg.MaxRateLimitUsers = unlimited(), 30, 5
-	cfg.DequeueLease, cfg.Retention = 20*time.Millisecond, 30*time.Millisecond
+	cfg.DequeueLease, cfg.ProcessRetention = 20*time.Millisecond, 30*time.Millisecond
 	k := New(cfg)
 	var photos []photo
 	together(5, func(i int) {

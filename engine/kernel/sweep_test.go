@@ -15,7 +15,7 @@ func (r *rig) sweep(want string) {
 // TestSweep is kernel-ipc §5.3: both steps in one sweep, by completion, strictly older than the
 // retention.
 func TestSweep(t *testing.T) {
-	r := newRig(t, Config{Retention: time.Minute, Defaults: unlimited()})
+	r := newRig(t, Config{ProcessRetention: time.Minute, Defaults: unlimited()})
 	r.mk("live", Running)
 	r.mk("a", Terminated)
 	r.mk("z", Terminated, Zombie)
@@ -36,7 +36,7 @@ func TestSweep(t *testing.T) {
 }
 
 func TestSweepInBatches(t *testing.T) {
-	r := newRig(t, Config{Retention: time.Second, Defaults: unlimited()})
+	r := newRig(t, Config{ProcessRetention: time.Second, Defaults: unlimited()})
 	for n := range 2*sweepBatch + 1 {
 		r.mk(fmt.Sprint("p", n), Terminated)
 	}

@@ -129,8 +129,8 @@ func TestConfigDefaults(t *testing.T) {
 	f(65, -5, 128, 1000000)
 	f(1<<20, 1<<30, 4096, 1<<20-1)
 	f(64, 1<<30, 64, 1<<26-1)
-	c := Config{DequeueLease: -1, Retention: -1, MaxRateLimitUsers: -1}.withDefaults()
-	if c.DequeueLease != 0 || c.Retention != 0 || c.MaxRateLimitUsers != 100000 || c.Defaults != BuiltinQuota() {
+	c := Config{DequeueLease: -1, ProcessRetention: -1, MaxRateLimitUsers: -1}.withDefaults()
+	if c.DequeueLease != 0 || c.ProcessRetention != 0 || c.MaxRateLimitUsers != 100000 || c.Defaults != BuiltinQuota() {
 		t.Errorf("got %+v", c)
 	}
 }

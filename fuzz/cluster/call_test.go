@@ -25,7 +25,7 @@ type call struct {
 
 // begin looks the key up.
 func (c *call) begin() {
-	keys := c.l.svc.Keys()
+	keys := c.l.svc.Runtime().Outcomes
 	switch o, r := keys.Begin(keys.Now(), c.key.key, c.key.input, c); o {
 	case idem.Started:
 		c.key.start(c.l)
@@ -57,7 +57,7 @@ func (c *call) unknown(keys *idem.Table) {
 func (c *call) safe(f func()) {
 	c.l.tasks.Go(func() {
 		time.Sleep(c.dice.upTo(loopTime)) // not beside the turn of the loop that has begun it
-		if c.l.svc.Store().Barrier(c.l.ctx) == nil {
+		if c.l.svc.Runtime().Store.Barrier(c.l.ctx) == nil {
 			c.l.later(c.dice, loopTime, f)
 		}
 	})
@@ -72,7 +72,7 @@ func (c *call) run() {
 	before(func() {
 		result := c.key.effect(c.l)
 		c.l.later(c.dice, toolTime, func() {
-			if r := c.l.svc.Keys().Finish(c.key.key, idem.Stored{Output: []byte(result)}); r != nil {
+			if r := c.l.svc.Runtime().Outcomes.Finish(c.key.key, idem.Stored{Output: []byte(result)}); r != nil {
 				c.show(r)
 			}
 		})
@@ -91,7 +91,7 @@ func (c *call) Wake(r *idem.Stored) {
 // show answers once the outcome is safe.
 func (c *call) show(r *idem.Stored) {
 	a := answer{id: c.id, kind: answered, result: string(r.Output) + r.Error}
-	if r.Index <= c.l.svc.Store().Safe() {
+	if r.Index <= c.l.svc.Runtime().Store.Safe() {
 		c.l.reply(c.c, a)
 		return
 	}

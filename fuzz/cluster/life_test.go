@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/engine/cluster/owner"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
@@ -67,7 +69,9 @@ func newLife(s *seat, number int) *life {
 	l.net = &network{Client: part.log.Client(l.dice("client").number(), fine), l: l, dice: l.dice("network"), begins: l.dice("begins"), times: l.dice("times")}
 	l.net.SetTimes(l.net.takes)
 	l.view = owner.NewView(n.clock.elapsed())
-	l.svc = ipc.NewService(ipc.Config{Partition: part.number, Partitions: len(n.w.parts), Journaled: true, SmallPages: true, DequeueLease: -1, Now: l.now})
+	cfg := runtime.Config{Partition: part.number, Partitions: len(n.w.parts), Journaled: true, Now: l.now}
+	cfg.SmallPages, cfg.DequeueLease = true, -1
+	l.svc = ipc.NewService(ipc.Config{}, runtime.New(cfg))
 	return l
 }
 
@@ -77,7 +81,7 @@ func (l *life) dice(use ...any) *dice { return l.n.w.newDice(l.name, use) }
 func (l *life) now() link.Instant {
 	i := link.Instant{Mono: 1 + l.n.clock.elapsed() - l.born, Wall: l.n.clock.wall().UnixMilli()}
 	if l.svc != nil {
-		i.Mono += l.svc.Store().Base()
+		i.Mono += l.svc.Runtime().Store.Base()
 	}
 	return i
 }
@@ -119,13 +123,13 @@ func (l *life) recover() error {
 		return err
 	}
 	log, err := journal.Open(shared{l.store, l}, journal.Config{
-		OnDurable: l.svc.Durable, OnFailure: l.lose, Now: l.n.clock.wall, Elapsed: l.elapsed,
+		OnDurable: l.svc.Runtime().Durable, OnFailure: l.lose, Now: l.n.clock.wall, Elapsed: l.elapsed,
 	})
 	if err != nil {
 		return err
 	}
 	l.log = log
-	return l.svc.Store().Recover(log, store.RecoverOptions{Beat: l.saw, Stale: l.stale})
+	return l.svc.Runtime().Store.Recover(log, store.RecoverOptions{Beat: l.saw, Stale: l.stale})
 }
 
 // open opens the store once the stream answers.
@@ -262,11 +266,11 @@ func (l *life) own() {
 	}
 	l.view.Saw(b)
 	if l.n.w.bug == early {
-		l.svc.Durable(^journal.Index(0))
+		l.svc.Runtime().Durable(^journal.Index(0))
 	}
 	l.tasks.Go(func() {
 		for {
-			if i := l.svc.Store().Beat(rec); !l.beating.Load() {
+			if i := l.svc.Runtime().Store.Beat(rec); !l.beating.Load() {
 				l.beating.Store(l.log.Await(l.ctx, i) == nil)
 			}
 			if !l.sleep(term/owner.BeatShare, l.beats) || l.leaving.Load() {
@@ -307,7 +311,7 @@ func (l *life) release(to string) {
 	}
 	d := l.dice("release")
 	time.Sleep(d.upTo(loopTime)) // not beside the turn of the loop
-	if l.log.Await(l.ctx, l.svc.Store().Beat(rec)) == nil {
+	if l.log.Await(l.ctx, l.svc.Runtime().Store.Beat(rec)) == nil {
 		l.part.released(to)
 	}
 	if l.n.w.bug == lingering {
@@ -340,5 +344,5 @@ func (l *life) bury() {
 		_ = l.log.Close()
 	}
 	l.tasks.Wait()
-	l.svc.Close()
+	l.svc.Runtime().Close()
 }

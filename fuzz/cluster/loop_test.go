@@ -53,9 +53,9 @@ func (l *life) note() {
 	if !l.serving {
 		return
 	}
-	if at := l.svc.Store().Appended(); at != l.noted {
+	if at := l.svc.Runtime().Store.Appended(); at != l.noted {
 		l.noted = at
-		l.part.note(l.log.Epoch(), at, l.svc.Store().Digest())
+		l.part.note(l.log.Epoch(), at, l.svc.Runtime().Store.Digest())
 	}
 }
 

@@ -43,7 +43,7 @@ type note struct {
 // claimed compares the state of a new owner with that which the owner before it had at the same
 // index.
 func (p *partition) claimed(l *life) {
-	epoch, at, digest := l.log.Epoch(), l.log.Appended(), l.svc.Store().Digest()
+	epoch, at, digest := l.log.Epoch(), l.log.Appended(), l.svc.Runtime().Store.Digest()
 	p.w.event("%s owns from index %d, epoch %d, digest %x", l.name, at, epoch, digest)
 	p.mu.Lock()
 	defer p.mu.Unlock()

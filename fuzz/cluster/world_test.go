@@ -321,7 +321,7 @@ func (w *world) snapshot() {
 		})
 	}
 	w.tasks.Go(func() {
-		if l.svc.Store().Snapshot() == nil {
+		if l.svc.Runtime().Store.Snapshot() == nil {
 			w.count(&w.stats.snapshots)
 		}
 	})

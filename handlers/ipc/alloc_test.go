@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"testing"
 
+	state "trunkline/engine/runtime"
+
 	"trunkline/engine/journal/memstore"
 	"trunkline/engine/link"
 )
@@ -15,7 +17,7 @@ import (
 // TestNoAllocs holds kernel-ipc §10: no heap allocation through the whole session, frame in to
 // reply bytes out.
 func TestNoAllocs(t *testing.T) {
-	r := newRig(t, Config{MaxProcesses: 10000})
+	r := newRig(t, func(c *Config, r *state.Config) { r.MaxProcesses = 10000 })
 	p := r.connect()
 	for i := range 100 {
 		r.now.Mono += 20e9
@@ -134,7 +136,7 @@ func fixedTextErrors() []namedFrame {
 
 func TestNoAllocsPublishing(t *testing.T) {
 	for _, subscribers := range []int{1, 100} {
-		r := newRig(t, Config{})
+		r := newRig(t)
 		pub := r.connect()
 		var subs []*peer
 		for range subscribers {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestAnnounceDoesNotAllocate(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	p, payload, out := r.connect(), []byte(`{"aid":"AID.NOOP.v1"}`), make([]byte, 0, 1<<16)
 	f := func(what string) {
 		t.Helper()

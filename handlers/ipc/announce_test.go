@@ -5,10 +5,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"trunkline/engine/runtime"
 )
 
 func TestAnnounce(t *testing.T) {
-	r := newRig(t, Config{StreamBufferEvents: 2})
+	r := newRig(t, func(c *Config, r *runtime.Config) { r.StreamBufferEvents = 2 })
 	p := r.connect()
 	wants := func(want bool, typ string) {
 		t.Helper()
@@ -55,7 +57,7 @@ func TestAnnounce(t *testing.T) {
 
 // TestAnnounceFromAnywhere: other goroutines announce while a connection subscribes and reads.
 func TestAnnounceFromAnywhere(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	p := r.connect()
 	p.send(request("s", "commbus", "Subscribe", `{"event_types":["e"]}`))
 	var all sync.WaitGroup

@@ -26,7 +26,7 @@ func nest(levels int) string {
 // clients read as many as the server. At the limit a value is taken and every reply with it can be
 // read; one level more is refused, and a reply is never too deep.
 func TestWhatIsAcceptedCanBeReadBack(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	p := r.connect()
 	ask := func(service, method, body string) (ok bool) {
 		t.Helper()

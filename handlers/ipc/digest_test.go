@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/engine/journal/memstore"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
@@ -64,7 +66,7 @@ func (p *peer) beside() string {
 }
 
 func TestDigestIsInTheStatus(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	p := r.connect()
 	p.call("1", "kernel", "CreateProcess", `{"pid":"p"}`)
 	plain := p.call("2", "kernel", "GetSystemStatus", `{}`)
@@ -124,7 +126,7 @@ func TestDigestAfterRecovery(t *testing.T) {
 // TestDigestRunsBesideTheLoop: it holds up its own connection only, shares the bound of listings,
 // and is refused beyond it.
 func TestDigestRunsBesideTheLoop(t *testing.T) {
-	r := newRig(t, Config{KernelQueueCapacity: 1})
+	r := newRig(t, func(c *Config, r *runtime.Config) { r.KernelQueueCapacity = 1 })
 	for range maxWalkers {
 		r.svc.walkers <- struct{}{} // no one walks
 	}

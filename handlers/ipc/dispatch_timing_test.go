@@ -6,7 +6,7 @@ import "testing"
 // names, and that there is none?
 
 func BenchmarkDispatch(b *testing.B) {
-	r := newRig(b, Config{})
+	r := newRig(b)
 	list := Methods()
 	names := make([][2][]byte, len(list))
 	for i, m := range list {

@@ -84,7 +84,7 @@ func TestSweepStopsBeforeTheJournalDoes(t *testing.T) {
 	for range cap(g.pass) / 2 {
 		g.pass <- struct{}{}
 	}
-	r := newLimitedRig(t, Config{}, journal.Config{MaxQueueRecords: queue}, memstore.New(memstore.Options{}),
+	r := newLimitedRig(t, nil, journal.Config{MaxQueueRecords: queue}, memstore.New(memstore.Options{}),
 		func(s journal.Store) journal.Store { g.Store = s; return g })
 	p := r.connect()
 	for i := range processes {
@@ -97,7 +97,7 @@ func TestSweepStopsBeforeTheJournalDoes(t *testing.T) {
 		<-g.pass
 	}
 	r.now.Mono += 48 * int64(time.Hour)
-	r.svc.Sweep()
+	r.svc.rt.Sweep()
 	left := r.svc.kernel.Counts(r.now).Total
 	if left == 0 || left == processes {
 		t.Errorf("%d of %d processes are left", left, processes)
@@ -105,7 +105,7 @@ func TestSweepStopsBeforeTheJournalDoes(t *testing.T) {
 	close(g.pass)
 	for range 10 {
 		r.settled(p)
-		r.svc.Sweep()
+		r.svc.rt.Sweep()
 	}
 	if left := r.svc.kernel.Counts(r.now).Total; left != 0 {
 		t.Errorf("%d processes are left when the disk is fast again", left)
@@ -151,10 +151,10 @@ func TestSnapshotWaitsForThoseWhoChange(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
 				defer r.log.Close()
-				now, written := r.svc.cfg.Now, make(chan error, 1)
-				r.svc.cfg.Now = func() link.Instant {
-					r.svc.cfg.Now = now
-					go func() { written <- r.svc.Store().Snapshot() }()
+				now, written := r.svc.rt.Config.Now, make(chan error, 1)
+				r.svc.rt.Config.Now = func() link.Instant {
+					r.svc.rt.Config.Now = now
+					go func() { written <- r.svc.rt.Store.Snapshot() }()
 					synctest.Wait()
 					if len(written) > 0 {
 						t.Error("the snapshot did not wait")
@@ -169,8 +169,8 @@ func TestSnapshotWaitsForThoseWhoChange(t *testing.T) {
 		})
 	}
 	f("a request", func(r *journaledRig) { r.connect().send(request("1", "kernel", "CreateProcess", `{"pid":"p"}`)) })
-	f("a sweep", func(r *journaledRig) { r.svc.Sweep() })
-	f("a digest", func(r *journaledRig) { r.svc.Digests(nil) })
+	f("a sweep", func(r *journaledRig) { r.svc.rt.Sweep() })
+	f("a digest", func(r *journaledRig) { r.svc.rt.Digests(nil) })
 }
 
 // TestSnapshotWaitsForChangesInFlight: a row may be in its table a moment before its record is in
@@ -181,7 +181,7 @@ func TestSnapshotWaitsForChangesInFlight(t *testing.T) {
 		defer r.log.Close()
 		ticket := r.svc.store.Enter()
 		written := make(chan error, 1)
-		go func() { written <- r.svc.Store().Snapshot() }()
+		go func() { written <- r.svc.rt.Store.Snapshot() }()
 		synctest.Wait()
 		if len(written) > 0 {
 			t.Error("the snapshot did not wait")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"github.com/tinylib/msgp/msgp"
 
 	"trunkline/codec/frame"
@@ -23,12 +25,26 @@ type rig struct {
 	now link.Instant
 }
 
-func newRig(t testing.TB, cfg Config) *rig {
+func newRig(t testing.TB, limits ...limits) *rig {
 	r := &rig{t: t, now: link.Instant{Mono: 1e15, Wall: 1700000000000}}
-	cfg.Now = func() link.Instant { return r.now }
-	r.svc = NewService(cfg)
+	r.svc = newService(append(limits, func(_ *Config, s *runtime.Config) { s.Now = func() link.Instant { return r.now } })...)
 	t.Cleanup(r.svc.bus.Close)
 	return r
+}
+
+// limits changes the settings of a rig; nil: nothing.
+type limits = func(*Config, *runtime.Config)
+
+// newService returns a service and its runtime with other limits than the defaults.
+func newService(limits ...limits) *Service {
+	var c Config
+	var r runtime.Config
+	for _, set := range limits {
+		if set != nil {
+			set(&c, &r)
+		}
+	}
+	return NewService(c, runtime.New(r))
 }
 
 // peer is one connection of a rig.

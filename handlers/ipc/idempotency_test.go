@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/runtime"
+
 	"pgregory.net/rapid"
 
 	"trunkline/codec/mpack"
@@ -59,7 +61,7 @@ var keyedRequests = []struct{ service, method, body string }{
 // stateOf returns the digest of all but the table of keys.
 func stateOf(r *rig) uint64 {
 	sum := r.svc.store.Digest()
-	if r.svc.cfg.Journaled {
+	if r.svc.rt.Config.Journaled {
 		sum -= r.svc.requests.Digest()
 	}
 	return sum
@@ -80,7 +82,7 @@ func TestEveryChangeTakesAnIdempotencyKey(t *testing.T) {
 	}
 	journaled := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
 	defer journaled.log.Close()
-	inMemory := newRig(t, Config{})
+	inMemory := newRig(t)
 	for _, r := range []*rig{inMemory, journaled.rig} {
 		p := r.connect()
 		call := func(service, method, body string) string {
@@ -111,7 +113,7 @@ func TestEveryChangeTakesAnIdempotencyKey(t *testing.T) {
 // TestUpdateEnvelopeTakesAnIdempotencyKey: the repetition of an old update does not undo a later
 // one.
 func TestUpdateEnvelopeTakesAnIdempotencyKey(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	p := r.connect()
 	made := p.call("1", "engine", "CreateEnvelope", `{"raw_input":"a"}`)
 	_, rest, _ := strings.Cut(made, `"envelope_id":"`)
@@ -130,7 +132,7 @@ func TestUpdateEnvelopeTakesAnIdempotencyKey(t *testing.T) {
 
 // TestIdempotencyKeys walks through what a key is and what it is kept for.
 func TestIdempotencyKeys(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	p := r.connect()
 	p.call("c", "kernel", "CreateProcess", `{"pid":"p"}`)
 	usage := func(n int) string {
@@ -199,7 +201,7 @@ func TestIdempotencyKeys(t *testing.T) {
 
 // TestIdempotencyKeyLimits: lengths at the limits and one beyond.
 func TestIdempotencyKeyLimits(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	p := r.connect()
 	p.call("c", "kernel", "CreateProcess", `{"pid":"p"}`)
 	f := func(key, want string) {
@@ -222,7 +224,7 @@ func TestIdempotencyKeyLimits(t *testing.T) {
 // TestIdempotencyTableIsBounded: at its limit the table refuses a new key, and changes nothing.
 // What it has is neither dropped nor refused.
 func TestIdempotencyTableIsBounded(t *testing.T) {
-	f := func(name string, cfg Config, keys int) {
+	f := func(name string, cfg limits, keys int) {
 		r := newRig(t, cfg)
 		p := r.connect()
 		p.call("c", "kernel", "CreateProcess", `{"pid":"p"}`)
@@ -246,7 +248,7 @@ func TestIdempotencyTableIsBounded(t *testing.T) {
 			t.Errorf("%s: a refused request has changed something: %s", name, got)
 		}
 		r.now.Mono += int64(24 * time.Hour)
-		r.svc.Sweep()
+		r.svc.rt.Sweep()
 		if st := r.svc.Stats(); st.IdempotencyKeys != 0 || st.IdempotencyBytes != 0 {
 			t.Errorf("%s: after the window: %d keys, %d bytes", name, st.IdempotencyKeys, st.IdempotencyBytes)
 		}
@@ -254,8 +256,8 @@ func TestIdempotencyTableIsBounded(t *testing.T) {
 			t.Errorf("%s: after the window: %s", name, got)
 		}
 	}
-	f("keys", Config{MaxIdempotencyKeys: 3}, 3)
-	f("bytes", Config{MaxIdempotencyBytes: 1}, 1) // what is in flight is kept
+	f("keys", func(c *Config, r *runtime.Config) { r.MaxIdempotencyKeys = 3 }, 3)
+	f("bytes", func(c *Config, r *runtime.Config) { r.MaxIdempotencyBytes = 1 }, 1) // what is in flight is kept
 }
 
 // TestRepetitionsWaitForTheJournal: the answer to a repetition leaves when the first one may.
@@ -318,7 +320,7 @@ func TestConcurrentRepetitions(t *testing.T) {
 func TestCrashKeepsTheChangeWithItsKey(t *testing.T) {
 	const sent = 40
 	disk := memstore.New(memstore.Options{})
-	r := newLimitedRig(t, Config{}, journal.Config{MaxBlockBytes: 512}, disk, nil)
+	r := newLimitedRig(t, nil, journal.Config{MaxBlockBytes: 512}, disk, nil)
 	all := func(r *journaledRig) (replies []string) {
 		p := r.connect()
 		var in []byte
@@ -410,7 +412,7 @@ func TestUnknownOutcomeIsRefused(t *testing.T) {
 
 // TestCrashedRequestKeepsItsKey: a handler that crashed may have changed something.
 func TestCrashedRequestKeepsItsKey(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	runs := 0
 	row := *r.svc.routes.find([]byte("kernel"), []byte("RecordUsage"))
 	row.handle = func(*turn) wire.Code { runs++; panic("broken") }
@@ -434,17 +436,17 @@ func TestCrashedRequestKeepsItsKey(t *testing.T) {
 // reopened opens a service on a disk at some time.
 func reopened(t *testing.T, disk *memstore.Disk, now link.Instant) *journaledRig {
 	t.Helper()
-	r := newRig(t, Config{Journaled: true})
+	r := newRig(t, func(c *Config, r *runtime.Config) { r.Journaled = true })
 	r.now = now
 	kept, err := disk.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := journal.Open(kept, journal.Config{OnDurable: r.svc.Durable})
+	log, err := journal.Open(kept, journal.Config{OnDurable: r.svc.rt.Durable})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.svc.Store().Recover(log, store.RecoverOptions{}); err != nil {
+	if err := r.svc.rt.Store.Recover(log, store.RecoverOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return &journaledRig{r, log}
@@ -461,7 +463,7 @@ func TestIdempotencyModel(t *testing.T) {
 		disk := memstore.New(memstore.Options{})
 		r := newJournaledRig(t, disk, nil)
 		defer func() { r.log.Close() }()
-		twin := newRig(t, Config{})
+		twin := newRig(t)
 		p, q := r.connect(), twin.connect()
 		known := map[string]answer{}
 		pid, one := rapid.SampledFrom([]string{"p1", "p2", "p3"}), rapid.IntRange(1, 3)
@@ -504,7 +506,7 @@ func TestIdempotencyModel(t *testing.T) {
 				r.now.Mono += int64(hours) * int64(time.Hour)
 				twin.now = r.now
 			case 2:
-				if err := r.svc.Store().Snapshot(); err != nil {
+				if err := r.svc.rt.Store.Snapshot(); err != nil {
 					rt.Fatal(err)
 				}
 			default:

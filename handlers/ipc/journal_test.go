@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/memstore"
 	"trunkline/engine/link"
@@ -34,20 +36,19 @@ type journaledRig struct {
 // newJournaledRig opens a service on a disk, recovering what is there.
 func newJournaledRig(t *testing.T, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
 	t.Helper()
-	return newLimitedRig(t, Config{}, journal.Config{}, disk, wrap)
+	return newLimitedRig(t, nil, journal.Config{}, disk, wrap)
 }
 
 // newLimitedRig is newJournaledRig with limits of its own.
-func newLimitedRig(t *testing.T, limits Config, cfg journal.Config, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
+func newLimitedRig(t *testing.T, set limits, cfg journal.Config, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
 	t.Helper()
-	return newRecoveredRig(t, limits, cfg, store.RecoverOptions{}, disk, wrap)
+	return newRecoveredRig(t, set, cfg, store.RecoverOptions{}, disk, wrap)
 }
 
 // newRecoveredRig is newLimitedRig with options of the recovery.
-func newRecoveredRig(t *testing.T, limits Config, cfg journal.Config, o store.RecoverOptions, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
+func newRecoveredRig(t *testing.T, set limits, cfg journal.Config, o store.RecoverOptions, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
 	t.Helper()
-	limits.Journaled = true
-	r := newRig(t, limits)
+	r := newRig(t, set, func(_ *Config, r *runtime.Config) { r.Journaled = true })
 	kept, err := disk.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -55,12 +56,13 @@ func newRecoveredRig(t *testing.T, limits Config, cfg journal.Config, o store.Re
 	if wrap != nil {
 		kept = wrap(kept)
 	}
-	cfg.OnDurable = r.svc.Durable
+	cfg.OnDurable = r.svc.rt.Durable
 	log, err := journal.Open(kept, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.svc.Store().Recover(log, o); err != nil {
+	t.Cleanup(func() { _ = r.svc.rt.CloseRows() })
+	if err := r.svc.rt.Recover(log, o); err != nil {
 		t.Fatal(err)
 	}
 	return &journaledRig{r, log}
@@ -238,8 +240,8 @@ func TestLazyChangesAreWrittenSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
 		defer r.log.Close()
-		r.svc.Start()
-		defer r.svc.Close()
+		r.svc.rt.Start()
+		defer r.svc.rt.Close()
 		p := r.connect()
 		if got := p.call("i", "kernel", "CheckRateLimit", `{"user_id":"u"}`); !strings.Contains(got, `"allowed":true`) {
 			t.Fatalf("no reply at once: %s", got)
@@ -268,10 +270,10 @@ func TestALongTailIsShortened(t *testing.T) {
 	f := func(threshold int64, want uint64) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
-			back := newLimitedRig(t, Config{SnapshotBytes: threshold}, journal.Config{}, disk, nil)
+			back := newLimitedRig(t, func(c *Config, r *runtime.Config) { r.SnapshotBytes = threshold }, journal.Config{}, disk, nil)
 			defer back.log.Close()
-			back.svc.Start()
-			defer back.svc.Close()
+			back.svc.rt.Start()
+			defer back.svc.rt.Close()
 			time.Sleep(10 * store.SnapshotCheck)
 			if synctest.Wait(); back.log.Stats().Snapshots != want {
 				t.Errorf("%d snapshots, want %d", back.log.Stats().Snapshots, want)
@@ -312,11 +314,11 @@ func TestRecovery(t *testing.T) {
 	call("kernel", "TerminateProcess", `{"pid":"p4","reason":"over"}`)
 	call("kernel", "TransitionState", `{"pid":"p0","new_state":"WAITING"}`)
 	state := call("orchestration", "GetSessionState", `{"process_id":"p7"}`)
-	digest := r.svc.Store().Digest()
+	digest := r.svc.rt.Store.Digest()
 	disk.CrashHard()
 	back := newJournaledRig(t, disk, nil)
 	defer back.log.Close()
-	if got := back.svc.Store().Digest(); got != digest {
+	if got := back.svc.rt.Store.Digest(); got != digest {
 		t.Errorf("digest %x, want %x", got, digest)
 	}
 	q := back.connect()
@@ -367,25 +369,25 @@ func TestSnapshotAndReplay(t *testing.T) {
 	for range 3 {
 		some()
 		r.now.Mono, r.now.Wall = r.now.Mono+1e9, r.now.Wall+1000
-		if err := r.svc.Store().Snapshot(); err != nil {
+		if err := r.svc.rt.Store.Snapshot(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	done := make(chan error)
-	go func() { done <- r.svc.Store().Snapshot() }() // and one while requests go on
+	go func() { done <- r.svc.rt.Store.Snapshot() }() // and one while requests go on
 	some()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	some()
-	digest := r.svc.Store().Digest()
+	digest := r.svc.rt.Store.Digest()
 	if err := r.log.Barrier(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	disk.CrashHard()
 	back := newJournaledRig(t, disk, nil)
 	defer back.log.Close()
-	if got := back.svc.Store().Digest(); got != digest {
+	if got := back.svc.rt.Store.Digest(); got != digest {
 		t.Errorf("digest %x, want %x", got, digest)
 	}
 	if first := disk.Firsts()[0]; first < 100 || back.log.Appended() < 300 {
@@ -396,10 +398,11 @@ func TestSnapshotAndReplay(t *testing.T) {
 // TestStorageThatTakesNothing: the refusal states whether the disk is full or its files cannot be
 // written for another reason.
 func TestStorageThatTakesNothing(t *testing.T) {
-	r, log, broken := newRig(t, Config{Journaled: true}), opened(t, memstore.New(memstore.Options{})), false
+	r, log, broken := newRig(t, func(c *Config, r *runtime.Config) { r.Journaled = true }), opened(t, memstore.New(memstore.Options{})), false
 	defer log.Close()
 	o := store.RecoverOptions{Full: func() bool { return true }, Broken: func() bool { return broken }}
-	if err := r.svc.Store().Recover(log, o); err != nil {
+	t.Cleanup(func() { _ = r.svc.rt.CloseRows() })
+	if err := r.svc.rt.Recover(log, o); err != nil {
 		t.Fatal(err)
 	}
 	p := r.connect()

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/codec/frame"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/memstore"
@@ -29,7 +31,7 @@ func timed(rec *obs.Recorder) map[string]uint64 {
 // answered, however its answer comes.
 func TestEveryAnswerIsTimedOnce(t *testing.T) {
 	rec := obs.NewRecorder(0, 1)
-	r := newRig(t, Config{Recorder: rec})
+	r := newRig(t, func(c *Config, r *runtime.Config) { c.Recorder = rec })
 	h, p := handlerOf(r), r.connect()
 	k := func(method, body string) []byte { return request("i", "kernel", method, body) }
 	var in []byte
@@ -78,7 +80,7 @@ func TestEveryAnswerIsTimedOnce(t *testing.T) {
 // TestAnswersBesideTheLoopAreTimed: a listing of a large table is timed when it leaves.
 func TestAnswersBesideTheLoopAreTimed(t *testing.T) {
 	rec := obs.NewRecorder(0, 1)
-	r := newRig(t, Config{Recorder: rec})
+	r := newRig(t, func(c *Config, r *runtime.Config) { c.Recorder = rec })
 	p := r.connect()
 	p.digest(`{"digest":true}`)
 	if got := timed(rec)["kernel.GetSystemStatus"]; got != 1 {
@@ -93,7 +95,7 @@ func TestTheWaitForTheDiskIsTimed(t *testing.T) {
 		rec := obs.NewRecorder(100*time.Millisecond, 8)
 		g := &gate{pass: make(chan struct{}, 16)}
 		g.pass <- struct{}{}
-		r := newLimitedRig(t, Config{Recorder: rec}, journal.Config{}, memstore.New(memstore.Options{}),
+		r := newLimitedRig(t, func(c *Config, r *runtime.Config) { c.Recorder = rec }, journal.Config{}, memstore.New(memstore.Options{}),
 			func(s journal.Store) journal.Store { g.Store = s; return g })
 		defer func() { close(g.pass); r.log.Close() }()
 		slow, quick := r.connect(), r.connect()
@@ -142,7 +144,7 @@ func TestALostConnectionIsTimed(t *testing.T) {
 	rec := obs.NewRecorder(0, 1)
 	g := &gate{pass: make(chan struct{}, 16)}
 	g.pass <- struct{}{}
-	r := newLimitedRig(t, Config{Recorder: rec}, journal.Config{}, memstore.New(memstore.Options{}),
+	r := newLimitedRig(t, func(c *Config, r *runtime.Config) { c.Recorder = rec }, journal.Config{}, memstore.New(memstore.Options{}),
 		func(s journal.Store) journal.Store { g.Store = s; return g })
 	defer func() { close(g.pass); r.log.Close() }()
 	p := r.connect()
@@ -159,7 +161,7 @@ func TestWhatALostConnectionAskedIsTimed(t *testing.T) {
 	f := func(name string, lose func(r *rig, p *peer)) {
 		t.Run(name, func(t *testing.T) {
 			rec := obs.NewRecorder(0, 1)
-			r := newRig(t, Config{Recorder: rec})
+			r := newRig(t, func(c *Config, r *runtime.Config) { c.Recorder = rec })
 			p := r.connect()
 			lose(r, p)
 			p.s.Closed()

@@ -59,7 +59,7 @@ func listProcesses(t *turn) wire.Code {
 // requests wait for it.
 func (t *turn) beside(id []byte, answer func() []byte) wire.Code {
 	svc, s := t.svc, t.s
-	if svc.walking.Add(1) > int64(svc.cfg.KernelQueueCapacity+maxWalkers) {
+	if svc.walking.Add(1) > int64(svc.rt.Config.KernelQueueCapacity+maxWalkers) {
 		svc.walking.Add(-1)
 		return t.queueFull()
 	}
@@ -80,7 +80,7 @@ func (t *turn) beside(id []byte, answer func() []byte) wire.Code {
 func (s *Service) recoverPanic(id []byte, answer func() []byte) (out []byte) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.cfg.Logger.Error("recovered from a crash beside the loop", "panic", r)
+			s.log.Error("recovered from a crash beside the loop", "panic", r)
 			out = appendErrorFrame(nil, id, wire.Internal, "Internal error", mpack.Extras{})
 		}
 	}()
@@ -143,7 +143,7 @@ func (l *listing) visit(p *kernel.PCB) bool {
 	if l.keyed {
 		l.keys = mpack.AppendUint(l.keys, p.Created)
 	}
-	if l.size > l.svc.cfg.MaxFrameBytes {
+	if l.size > l.svc.maxFrame {
 		l.out = l.out[:0]
 	}
 	l.count++
@@ -166,8 +166,8 @@ func (l *listing) appendFrame(out []byte) []byte {
 	head := len(out)
 	out = l.appendTail(out)
 	tail := len(out) - head
-	if size := head + tail - start - frame.PrefixSize + l.size; size > l.svc.cfg.MaxFrameBytes {
-		return appendTooLarge(out[:start], l.id, size, l.svc.cfg.MaxFrameBytes)
+	if size := head + tail - start - frame.PrefixSize + l.size; size > l.svc.maxFrame {
+		return appendTooLarge(out[:start], l.id, size, l.svc.maxFrame)
 	}
 	out = l.appendTail(append(out[:head], l.out...))
 	frame.Finish(out, start)
@@ -184,12 +184,3 @@ func (l *listing) appendTail(out []byte) []byte {
 	}
 	return out
 }
-
-// Processes calls visit for the processes behind a creation sequence, in its order, until visit
-// returns false. The PCB is lent for the call, and no lock is held (kernel.Kernel.List).
-func (s *Service) Processes(after uint64, visit func(*kernel.PCB) bool) {
-	s.kernel.List(&kernel.ListFilter{Cursor: after}, visit)
-}
-
-// Stage returns the stage that the session of a process is at, "" without one.
-func (s *Service) Stage(pid []byte) string { return s.orch.CurrentStage(pid) }

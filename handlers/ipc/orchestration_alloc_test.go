@@ -20,7 +20,7 @@ type allocRig struct {
 }
 
 func newAllocRig(t *testing.T) *allocRig {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	return &allocRig{r, r.connect(), make([]byte, 0, 1<<20)}
 }
 

@@ -71,30 +71,3 @@ func (r *Routing) Find(service, method []byte) *Route {
 	}
 	return nil
 }
-
-// ownsEnvelope and ownsQuery return whether the partition owns an identifier that it is about to
-// give; nil: there is only one partition.
-func (c *Config) ownsEnvelope() func(id []byte) bool {
-	if c.Partitions <= 1 {
-		return nil
-	}
-	keys, own := c.keyspace()
-	return func(id []byte) bool { return keys.PartitionOf(placement.Process, id) == own }
-}
-
-func (c *Config) ownsQuery() func(id string) bool {
-	if c.Partitions <= 1 {
-		return nil
-	}
-	keys, own := c.keyspace()
-	return func(id string) bool { return keys.Partition(placement.Query, id) == own }
-}
-
-// keyspace panics for a number of partitions that no cluster has.
-func (c *Config) keyspace() (keys placement.Keyspace, own placement.Partition) {
-	keys, err := placement.NewKeyspace(c.Partitions)
-	if err != nil || c.Partition < 0 || c.Partition >= c.Partitions {
-		panic("ipc: Config.Partition is not one of Config.Partitions")
-	}
-	return keys, placement.Partition(c.Partition)
-}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/engine/cluster/placement"
 )
 
@@ -39,7 +41,7 @@ func TestRouting(t *testing.T) {
 
 // TestOwnNames: what a partition names itself, its own requests find again.
 func TestOwnNames(t *testing.T) {
-	r := newRig(t, Config{Partition: 2, Partitions: 5})
+	r := newRig(t, func(c *Config, r *runtime.Config) { r.Partition = 2; r.Partitions = 5 })
 	keys, _ := placement.NewKeyspace(5)
 	p := r.connect()
 	for range 20 {
@@ -63,7 +65,7 @@ func TestOwnNames(t *testing.T) {
 
 // TestCreatedOfNodes: nodes get the creation sequences with a list.
 func TestCreatedOfNodes(t *testing.T) {
-	p := newRig(t, Config{}).connect()
+	p := newRig(t).connect()
 	p.send(request("1", "kernel", "CreateProcess", `{"pid":"a","user_id":"u"}`))
 	p.send(request("2", "kernel", "CreateProcess", `{"pid":"b","user_id":"u"}`))
 	p.next()

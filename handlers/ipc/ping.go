@@ -21,11 +21,11 @@ const (
 	protocol = 1
 )
 
-func newPong(c *Config) message.Pong {
+func newPong(s *Service) message.Pong {
 	return message.Pong{
-		Server: "trunkline", Version: c.Version, Protocol: protocol, Extensions: extensions,
+		Server: "trunkline", Version: s.cfg.Version, Protocol: protocol, Extensions: extensions,
 		Limits: message.PingLimits{
-			MaxFrameBytes: int64(c.MaxFrameBytes), MaxInFlight: maxInFlight, ReadTimeoutSecs: int64(c.ReadTimeout / time.Second),
+			MaxFrameBytes: int64(s.maxFrame), MaxInFlight: maxInFlight, ReadTimeoutSecs: int64(s.cfg.ReadTimeout / time.Second),
 		},
 	}
 }

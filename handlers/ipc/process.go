@@ -106,7 +106,7 @@ func getProcess(t *turn) wire.Code {
 		return t.notFound(pid)
 	}
 	code := t.process()
-	t.seen = max(t.pcb.Recorded, t.svc.progress.orchestrated.Load()) // after the stage was looked up
+	t.seen = max(t.pcb.Recorded, t.svc.rt.Orchestrated()) // after the stage was looked up
 	return code
 }
 

@@ -1,14 +1,12 @@
 package ipc
 
 import (
-	"strconv"
+	"trunkline/engine/runtime"
 
 	"trunkline/codec/jsonx"
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/bus"
-	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 )
 
 var emptyObject = []byte("{}")
@@ -16,17 +14,16 @@ var emptyObject = []byte("{}")
 // busMessage are the three fields that Publish, Send and Query share.
 type busMessage struct{ typ, payload, source []byte }
 
-// chunkRoom is the size of a chunk's body without the strings of its message, in bytes.
-const chunkRoom = 80
-
-func (m *busMessage) size() int { return len(m.typ) + len(m.payload) + len(m.source) + chunkRoom }
+func (m *busMessage) size() int {
+	return len(m.typ) + len(m.payload) + len(m.source) + runtime.EventBytes
+}
 
 // busMessage reads the fields; typeField is the key of the first one.
 func (t *turn) busMessage(typeField string) (m busMessage, ok bool) {
 	if m.typ, ok = t.identifier(&t.fields[0], typeField); !ok {
 		return m, false
 	}
-	if typeField == "event_type" && (string(m.typ) == gapEvent || string(m.typ) == subscribedEvent) {
+	if typeField == "event_type" && (string(m.typ) == runtime.GapEvent || string(m.typ) == runtime.SubscribedEvent) {
 		return m, t.bad(typeField, " is reserved")
 	}
 	if m.payload, ok = t.jsonText(&t.fields[1], "payload", emptyObject); !ok {
@@ -106,33 +103,4 @@ func (t *turn) outcome(o bus.Outcome, what string, typ []byte) wire.Code {
 		return t.queueFull()
 	}
 	return wire.OK
-}
-
-// The bus's own event types, which clients cannot publish (kernel-ipc §4.15).
-const (
-	gapEvent        = "commbus.gap"
-	subscribedEvent = "commbus.subscribed"
-	busSource       = "commbus"
-	kernelSource    = "kernel"
-)
-
-// lifecycle passes the kernel's events to the bus (kernel-ipc §4.22).
-type lifecycle struct{ bus *bus.Bus }
-
-// Wanted implements kernel.Events.
-func (l lifecycle) Wanted(kind kernel.EventKind) bool { return l.bus.Wants(kind.String()) }
-
-// Emit implements kernel.Events.
-func (l lifecycle) Emit(kind kernel.EventKind, payload []byte, now link.Instant) {
-	m := l.bus.NewMessage(len(payload) + chunkRoom)
-	m.Body = mpack.AppendEvent(m.Body, kind.String(), payload, now.Wall, kernelSource)
-	var typ [32]byte
-	l.bus.Publish(append(typ[:0], kind.String()...), m)
-}
-
-// appendGap is the body of the chunk that stands where events are missing (kernel-ipc §4.18).
-func (s *Service) appendGap(dst []byte, dropped uint64) []byte {
-	var buf [40]byte
-	payload := strconv.AppendUint(append(buf[:0], `{"dropped":`...), dropped, 10)
-	return mpack.AppendEvent(dst, gapEvent, append(payload, '}'), s.now(link.Now()).Wall, busSource)
 }

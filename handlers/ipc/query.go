@@ -79,7 +79,7 @@ func (q *pendingQuery) appendAnswer(out []byte, a bus.Answer) []byte {
 	out = mpack.AppendBool(append(out, "\x83\xa7success"...), a.Success)
 	out = transcode.AppendMsgPack(append(out, "\xa6result"...), a.Result)
 	out = mpack.AppendStr(append(out, "\xa5error"...), a.Error)
-	return sealFrame(out, start, q.id, q.s.svc.cfg.MaxFrameBytes)
+	return sealFrame(out, start, q.id, q.s.svc.maxFrame)
 }
 
 var nullText = []byte("null")

@@ -96,7 +96,7 @@ func (r *reading) fetchQueue(k *kernel.Kernel) {
 func (t *turn) readFrame(in []byte) {
 	cfg, r := &t.svc.cfg, &t.reading
 	sl := &r.slots[r.read%readAhead]
-	if sl.typ, sl.payload, sl.size = frame.Split(in[r.at:], cfg.MaxFrameBytes); sl.size <= 0 {
+	if sl.typ, sl.payload, sl.size = frame.Split(in[r.at:], t.svc.maxFrame); sl.size <= 0 {
 		r.done, r.stop = true, link.More
 		if sl.size == frame.Malformed {
 			r.stop = link.Close

@@ -6,7 +6,7 @@ import "testing"
 // of four whose every second one is refused?
 
 func BenchmarkMixedKinds(b *testing.B) {
-	r := newRig(b, Config{})
+	r := newRig(b)
 	p := r.connect()
 	p.call("c", "kernel", "CreateProcess", `{"pid":"p1","user_id":"u"}`)
 	k := func(method, body string) []byte { return request("id-1", "kernel", method, body) }

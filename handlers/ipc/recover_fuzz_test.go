@@ -7,6 +7,8 @@ import (
 	"io"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/memstore"
 	"trunkline/engine/link"
@@ -20,15 +22,15 @@ func kept(f *testing.F) (snapshot []byte, records [][]byte) {
 	disk := memstore.New(memstore.Options{})
 	r := &rig{t: f}
 	r.now.Mono, r.now.Wall = 1e15, 1700000000000
-	r.svc = NewService(Config{Journaled: true, Now: func() link.Instant { return r.now }})
+	r.svc = newService(func(_ *Config, c *runtime.Config) { c.Journaled, c.Now = true, func() link.Instant { return r.now } })
 	f.Cleanup(r.svc.bus.Close)
 	files, err := disk.Open()
 	if err != nil {
 		f.Fatal(err)
 	}
-	log, err := journal.Open(files, journal.Config{OnDurable: r.svc.Durable})
+	log, err := journal.Open(files, journal.Config{OnDurable: r.svc.rt.Durable})
 	if err == nil {
-		err = r.svc.Store().Recover(log, store.RecoverOptions{})
+		err = r.svc.rt.Store.Recover(log, store.RecoverOptions{})
 	}
 	if err != nil {
 		f.Fatal(err)
@@ -44,7 +46,7 @@ func kept(f *testing.F) (snapshot []byte, records [][]byte) {
 	} {
 		p.send(request("i", ask[0], ask[1], ask[2]))
 	}
-	if err := r.svc.Store().Snapshot(); err != nil {
+	if err := r.svc.rt.Store.Snapshot(); err != nil {
 		f.Fatal(err)
 	}
 	if _, err := log.LoadSnapshot(func(in io.Reader, _ journal.Index, _ uint64) error {
@@ -109,7 +111,7 @@ func FuzzLoad(f *testing.F) {
 		must(log.Close())
 		log = opened(t, disk)
 		defer log.Close()
-		s := NewService(Config{Journaled: true, MaxProcesses: 1000})
+		s := newService(func(c *Config, r *runtime.Config) { r.Journaled = true; r.MaxProcesses = 1000 })
 		defer s.bus.Close()
 		if s.store.Recover(log, store.RecoverOptions{}) != nil {
 			return

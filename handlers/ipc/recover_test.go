@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/memstore"
 	"trunkline/engine/kernel"
@@ -81,7 +83,7 @@ func TestRecoveryTellsTheFirstError(t *testing.T) {
 		disk := written(t, records)
 		log := opened(t, disk)
 		before := log.Appended()
-		err := newRig(t, Config{Journaled: true}).svc.Store().Recover(log, store.RecoverOptions{})
+		err := newRig(t, func(c *Config, r *runtime.Config) { r.Journaled = true }).svc.rt.Store.Recover(log, store.RecoverOptions{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -117,16 +119,16 @@ func TestRecoveryTellsTheFirstError(t *testing.T) {
 func TestRecoveryTellsProgress(t *testing.T) {
 	disk := written(t, creations(12000))
 	recovered := func() (told []store.RecoverProgress, digest uint64) {
-		r := newRig(t, Config{Journaled: true})
+		r := newRig(t, func(c *Config, r *runtime.Config) { r.Journaled = true })
 		log := opened(t, disk)
 		defer log.Close()
-		if err := r.svc.Store().Recover(log, store.RecoverOptions{Progress: func(p store.RecoverProgress) { told = append(told, p) }}); err != nil {
+		if err := r.svc.rt.Store.Recover(log, store.RecoverOptions{Progress: func(p store.RecoverProgress) { told = append(told, p) }}); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.svc.Store().Snapshot(); err != nil {
+		if err := r.svc.rt.Store.Snapshot(); err != nil {
 			t.Fatal(err)
 		}
-		return told, r.svc.Store().Digest()
+		return told, r.svc.rt.Store.Digest()
 	}
 	var digests [3]uint64
 	for i := range digests {
@@ -158,7 +160,7 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 	for i := range 300 {
 		r.svc.kernel.Create(kernel.Instant{}, &kernel.CreateArgs{PID: fmt.Appendf(nil, "p%d", i), UserID: fmt.Appendf(nil, "u%d", i)}, nil)
 	}
-	if err := r.svc.Store().Snapshot(); err != nil {
+	if err := r.svc.rt.Store.Snapshot(); err != nil {
 		t.Fatal(err)
 	}
 	var whole []byte
@@ -179,7 +181,7 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 		}
 		log = opened(t, disk)
 		defer log.Close()
-		return newRig(t, Config{Journaled: true}).svc.Store().Recover(log, store.RecoverOptions{})
+		return newRig(t, func(c *Config, r *runtime.Config) { r.Journaled = true }).svc.rt.Store.Recover(log, store.RecoverOptions{})
 	}
 	if err := load(whole); err != nil {
 		t.Fatal(err)
@@ -232,8 +234,8 @@ func TestSessionAfterTheEndOfItsProcess(t *testing.T) {
 		begin(pid)
 	}
 	readings := 0
-	now := r.svc.cfg.Now
-	r.svc.cfg.Now = func() link.Instant {
+	now := r.svc.rt.Config.Now
+	r.svc.rt.Config.Now = func() link.Instant {
 		if readings++; readings == 2 { // the table of processes is written, that of sessions is not
 			ask(r, p, "TerminateProcess", `{"pid":"again"}`)
 			begin("again")
@@ -241,10 +243,10 @@ func TestSessionAfterTheEndOfItsProcess(t *testing.T) {
 		}
 		return now()
 	}
-	if err := r.svc.Store().Snapshot(); err != nil {
+	if err := r.svc.rt.Store.Snapshot(); err != nil {
 		t.Fatal(err)
 	}
-	r.svc.cfg.Now = now
+	r.svc.rt.Config.Now = now
 	states := func(r *journaledRig, p *peer) (all [2]string) {
 		for i, pid := range []string{"again", "over"} {
 			all[i] = ask(r, p, "GetSessionState", `{"process_id":"`+pid+`"}`)

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	state "trunkline/engine/runtime"
+
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/kernel"
@@ -44,19 +46,19 @@ const recoverUsers = 1000
 
 // openRecovered opens a service on what is in dir.
 func openRecovered(b *testing.B, dir string, n int) (s *Service, log *journal.Log, open, load time.Duration) {
-	s = NewService(Config{Journaled: true, MaxProcesses: n})
+	s = newService(func(c *Config, r *state.Config) { r.Journaled = true; r.MaxProcesses = n })
 	began := time.Now()
 	st, err := embedded.Open(embedded.Config{Dir: dir, Mode: journal.Interval})
 	if err != nil {
 		b.Fatal(err)
 	}
-	log, err = journal.Open(st, journal.Config{Mode: journal.Interval, OnDurable: s.Durable})
+	log, err = journal.Open(st, journal.Config{Mode: journal.Interval, OnDurable: s.rt.Durable})
 	if err != nil {
 		b.Fatal(err)
 	}
 	open = time.Since(began)
 	began = time.Now()
-	if err := s.Store().Recover(log, store.RecoverOptions{}); err != nil {
+	if err := s.rt.Store.Recover(log, store.RecoverOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	return s, log, open, time.Since(began)
@@ -83,7 +85,7 @@ func fillJournal(b *testing.B, s *Service, log *journal.Log, n int, mixed bool) 
 		a.Priority = kernel.Normal
 		if !mixed {
 			c.PID, c.RequestID, c.UserID, c.SessionID, c.Seq, c.ReadySeq = a.PID, a.RequestID, a.UserID, a.SessionID, uint64(i+1), uint64(i+1)
-			s.kernelChange(&c)
+			s.rt.Store.Append(kernel.Tag, func(dst []byte) []byte { return kernel.AppendChange(dst, &c) })
 		} else {
 			now.Mono += int64(100 * time.Millisecond)
 			if res, d := s.kernel.Create(now, &a, nil); res != kernel.OK {
@@ -146,7 +148,7 @@ func BenchmarkRecover(b *testing.B) {
 			fillJournal(b, s, log, n, mixed)
 			records := log.Appended()
 			if snapshot {
-				if err := s.Store().Snapshot(); err != nil {
+				if err := s.rt.Store.Snapshot(); err != nil {
 					b.Fatal(err)
 				}
 			}

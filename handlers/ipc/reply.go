@@ -41,7 +41,7 @@ func (t *turn) refuseChange(r store.Refusal) wire.Code {
 
 // queueFull is the refusal of kernel-ipc §2.6.
 func (t *turn) queueFull() wire.Code {
-	t.extras.QueueCapacity = t.svc.cfg.KernelQueueCapacity
+	t.extras.QueueCapacity = t.svc.rt.Config.KernelQueueCapacity
 	return t.saturated("Kernel request queue is full; try again")
 }
 

@@ -282,12 +282,12 @@ func (s *session) ended(st *liveStream, out []byte) []byte {
 // deferReplies holds back what was appended to out behind start until the journal is durable up to
 // an index.
 func (s *session) deferReplies(out []byte, start int, upTo journal.Index) []byte {
-	return s.deferred.Hold(s.port, &s.svc.progress.gate, out, start, upTo)
+	return s.deferred.Hold(s.port, &s.svc.rt.Gate, out, start, upTo)
 }
 
 // appendDeferred appends the deferred replies, if the journal is durable up to their index.
 func (s *session) appendDeferred(out []byte) []byte {
-	out = s.deferred.Append(s.port, &s.svc.progress.gate, out)
+	out = s.deferred.Append(s.port, &s.svc.rt.Gate, out)
 	s.left()
 	return out
 }

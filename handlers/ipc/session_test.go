@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
@@ -14,7 +16,7 @@ import (
 // TestCrashIsIsolated takes the bus away under a request in the middle of several (kernel-ipc §2.3,
 // D11).
 func TestCrashIsIsolated(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	p := r.connect()
 	p.call("c", "kernel", "CreateProcess", `{"pid":"p1","request_id":"q","user_id":"u","session_id":"s"}`)
 	b := r.svc.bus
@@ -35,7 +37,7 @@ func TestCrashIsIsolated(t *testing.T) {
 // TestCrashWhileOpeningLeavesNoStream: the ERROR is the last frame of that id, and the id is free
 // again.
 func TestCrashWhileOpeningLeavesNoStream(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	p := r.connect()
 	turn := newTurn(r.svc)
 	s := p.s.(*session)
@@ -59,7 +61,7 @@ func TestCrashWhileOpeningLeavesNoStream(t *testing.T) {
 // TestDrainIsEachSessionsOwn: what a connection sent before its own drain is executed, whatever
 // others got (§2.7).
 func TestDrainIsEachSessionsOwn(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	idle, busy := r.connect(), r.connect()
 	idle.s.Drain(r.now)
 	if got := busy.call("a", "kernel", "GetProcessCounts", `{}`); !strings.HasPrefix(got, "02") {
@@ -103,7 +105,7 @@ func (p *peer) answer(id, result string) {
 // TestUnreadAnswersStopTheReading: answers that no one takes count as unsent output, and are
 // bounded (§2.5).
 func TestUnreadAnswersStopTheReading(t *testing.T) {
-	r := newRig(t, Config{UnsentBytes: 1000, AnswerBufferBytes: 3000})
+	r := newRig(t, func(c *Config, r *runtime.Config) { c.UnsentBytes = 1000; c.AnswerBufferBytes = 3000 })
 	h, caller := handlerOf(r), r.connect()
 	ask := func(id string) link.Verdict {
 		_, _, v := caller.s.Feed(request(id, "commbus", "Query", `{"query_type":"q"}`), nil, r.now)
@@ -136,7 +138,7 @@ func TestUnreadAnswersStopTheReading(t *testing.T) {
 // TestResubscribingInOneBurst: streams that are replaced have nothing to send and do not crowd out
 // the new one (§4.18).
 func TestResubscribingInOneBurst(t *testing.T) {
-	r := newRig(t, Config{MaxStreamsPerConnection: 1})
+	r := newRig(t, func(c *Config, r *runtime.Config) { c.MaxStreamsPerConnection = 1 })
 	p := r.connect()
 	var in []byte
 	for i := range 50 {
@@ -154,7 +156,7 @@ func TestResubscribingInOneBurst(t *testing.T) {
 
 // TestPatternsOfAConnection: one connection leaves room for the patterns of others (§2.6).
 func TestPatternsOfAConnection(t *testing.T) {
-	r := newRig(t, Config{MaxEventPatterns: 5, MaxEventPatternsPerConnection: 3})
+	r := newRig(t, func(c *Config, r *runtime.Config) { r.MaxEventPatterns = 5; r.MaxEventPatternsPerConnection = 3 })
 	greedy, other := r.connect(), r.connect()
 	greedy.send(request("1", "commbus", "Subscribe", `{"event_patterns":["a.*","b.*"]}`))
 	greedy.send(request("2", "commbus", "Subscribe", `{"event_patterns":["c.*"]}`))
@@ -173,7 +175,7 @@ func TestPatternsOfAConnection(t *testing.T) {
 func TestFirstChunkKeepsTheFrameBound(t *testing.T) {
 	// Control characters take six bytes each in the acknowledgement's JSON.
 	body := `{"ack":true,"event_types":["` + strings.Repeat(`\u0001`, 900) + `"]}`
-	r := newRig(t, Config{MaxFrameBytes: 4096})
+	r := newRig(t, func(c *Config, r *runtime.Config) { r.MaxFrameBytes = 4096 })
 	p := r.connect()
 	got := p.call("s", "commbus", "Subscribe", body)
 	if !strings.HasPrefix(got, `FF {"id":"s","ok":false,"error":{"code":"RESOURCE_EXHAUSTED","message":"Response too large: `) {
@@ -186,7 +188,7 @@ func TestFirstChunkKeepsTheFrameBound(t *testing.T) {
 
 // TestRefusedRegistrationEvictsNobody (§3.2: a failed request changes nothing).
 func TestRefusedRegistrationEvictsNobody(t *testing.T) {
-	r := newRig(t, Config{MaxStreamsPerConnection: 1})
+	r := newRig(t, func(c *Config, r *runtime.Config) { c.MaxStreamsPerConnection = 1 })
 	h, p := handlerOf(r), r.connect()
 	_ = h
 	p.send(request("s", "commbus", "Subscribe", `{"event_types":["e"]}`))
@@ -199,7 +201,7 @@ func TestRefusedRegistrationEvictsNobody(t *testing.T) {
 
 // TestListingOfAClosedConnectionStops: it must not keep others from listing (§2.6).
 func TestListingOfAClosedConnectionStops(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	p := r.connect()
 	l := &listing{svc: r.svc, s: p.s.(*session), id: []byte("l")}
 	for i := range 3 {
@@ -220,7 +222,7 @@ func TestListingOfAClosedConnectionStops(t *testing.T) {
 
 // TestPanicBesideTheLoopIsInternal: the connection gets an answer, and the server goes on (D11).
 func TestPanicBesideTheLoopIsInternal(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	got := r.svc.recoverPanic([]byte("x"), func() []byte { panic("broken") })
 	want := appendErrorFrame(nil, []byte("x"), wire.Internal, "Internal error", mpack.Extras{})
 	if string(got) != string(want) {
@@ -230,7 +232,7 @@ func TestPanicBesideTheLoopIsInternal(t *testing.T) {
 
 // TestPooledTurnsKeepLittle: a turn that saw a large input, or made a large error, keeps neither.
 func TestPooledTurnsKeepLittle(t *testing.T) {
-	r := newRig(t, Config{})
+	r := newRig(t)
 	p := r.connect()
 	turn := newTurn(r.svc)
 	turn.begin(p.s.(*session), nil, r.now)
@@ -244,7 +246,7 @@ func TestPooledTurnsKeepLittle(t *testing.T) {
 
 // TestSharesOfATurn: at the limit everything is taken, one more waits for the next turn (§2.5).
 func TestSharesOfATurn(t *testing.T) {
-	f := func(why string, cfg Config, frames int, wantTaken int) {
+	f := func(why string, cfg limits, frames int, wantTaken int) {
 		t.Helper()
 		r := newRig(t, cfg)
 		p := r.connect()
@@ -259,9 +261,9 @@ func TestSharesOfATurn(t *testing.T) {
 			t.Errorf("%s: took %d of %d frames, verdict %d", why, used/len(one), frames, v)
 		}
 	}
-	f("frames at the limit", Config{}, 256, 256)
-	f("one more", Config{}, 257, 256)
-	f("input at the limit", Config{TurnBytes: 45}, 5, 5) // frames of nine bytes
-	f("one more", Config{TurnBytes: 45}, 6, 5)
-	f("output over the limit", Config{UnsentBytes: 100}, 3, 2)
+	f("frames at the limit", nil, 256, 256)
+	f("one more", nil, 257, 256)
+	f("input at the limit", func(c *Config, r *runtime.Config) { c.TurnBytes = 45 }, 5, 5) // frames of nine bytes
+	f("one more", func(c *Config, r *runtime.Config) { c.TurnBytes = 45 }, 6, 5)
+	f("output over the limit", func(c *Config, r *runtime.Config) { c.UnsentBytes = 100 }, 3, 2)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"trunkline/engine/runtime"
+
 	"github.com/google/uuid"
 
 	"trunkline/codec/frame"
@@ -37,7 +39,7 @@ func subscribe(t *turn) wire.Code {
 	t.describe(st)
 	var first []byte
 	if ack {
-		first = mpack.AppendEvent(nil, subscribedEvent, ackPayload(st.subscriberID, types, patterns), t.now.Wall, busSource)
+		first = mpack.AppendEvent(nil, runtime.SubscribedEvent, ackPayload(st.subscriberID, types, patterns), t.now.Wall, runtime.BusSource)
 	}
 	if !t.fits(st, first) {
 		return wire.ResourceExhausted
@@ -96,10 +98,10 @@ const tooManyNames = "Too many names in streams; try again"
 // §2.1).
 func (t *turn) fits(st *liveStream, first []byte) bool {
 	size := st.overhead() + len(first)
-	if size <= t.svc.cfg.MaxFrameBytes {
+	if size <= t.svc.maxFrame {
 		return true
 	}
-	t.msg = appendTooLargeText(t.msg[:0], size, t.svc.cfg.MaxFrameBytes)
+	t.msg = appendTooLargeText(t.msg[:0], size, t.svc.maxFrame)
 	return false
 }
 

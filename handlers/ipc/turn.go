@@ -123,7 +123,7 @@ func (t *turn) recoverPanic(v *link.Verdict) {
 	if r == nil {
 		return
 	}
-	t.svc.cfg.Logger.Error("recovered from a crash in a request", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+	t.svc.log.Error("recovered from a crash in a request", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 	*v = link.Yield
 	if t.reading.busy { // a second reading of the same frames would crash too
 		*v = link.Close
@@ -167,7 +167,7 @@ func (t *turn) answer(code wire.Code) {
 		return
 	}
 	t.tally.add(t.row, code)
-	t.out = sealFrame(t.out, t.start, t.id, t.svc.cfg.MaxFrameBytes)
+	t.out = sealFrame(t.out, t.start, t.id, t.svc.maxFrame)
 }
 
 // validate takes a frame through the checks of kernel-ipc §3.2, in their order, to its handler.

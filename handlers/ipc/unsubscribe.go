@@ -24,7 +24,7 @@ func (u *pendingUnsubscribe) release(svc *Service) []byte {
 	}
 	out := mpack.AppendResponseHead(frame.Begin(nil, frame.Response), u.id)
 	out = appendEnded(out, u.ended)
-	return sealFrame(out, 0, u.id, svc.cfg.MaxFrameBytes)
+	return sealFrame(out, 0, u.id, svc.maxFrame)
 }
 
 func appendEnded(out []byte, n int) []byte {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/memstore"
 	"trunkline/engine/link"
@@ -15,10 +17,10 @@ import (
 // successor already. The start succeeds, and the tables hold what they held.
 func TestFullTablesComeBack(t *testing.T) {
 	const over = `"terminated":true,"terminal_reason":"COMPLETED"`
-	f := func(name string, limits Config, method, body string) {
+	f := func(name string, set limits, method, body string) {
 		t.Run(name, func(t *testing.T) {
 			disk := memstore.New(memstore.Options{})
-			r := newLimitedRig(t, limits, journal.Config{}, disk, nil)
+			r := newLimitedRig(t, set, journal.Config{}, disk, nil)
 			p := r.connect()
 			n := 0
 			ask := func() {
@@ -32,8 +34,8 @@ func TestFullTablesComeBack(t *testing.T) {
 			}
 			ask()
 			ask()
-			readings, now := 0, r.svc.cfg.Now
-			r.svc.cfg.Now = func() link.Instant {
+			readings, now := 0, r.svc.rt.Config.Now
+			r.svc.rt.Config.Now = func() link.Instant {
 				if readings++; readings == 2 { // the table of processes is written, the others are not
 					ask()
 					ask()
@@ -41,21 +43,22 @@ func TestFullTablesComeBack(t *testing.T) {
 				}
 				return now()
 			}
-			if err := r.svc.Store().Snapshot(); err != nil {
+			if err := r.svc.rt.Store.Snapshot(); err != nil {
 				t.Fatal(err)
 			}
-			r.svc.cfg.Now = now
-			digest := r.svc.Store().Digest()
+			r.svc.rt.Config.Now = now
+			digest := r.svc.rt.Store.Digest()
 			if err := r.log.Close(); err != nil {
 				t.Fatal(err)
 			}
-			for _, l := range []Config{limits, {MaxEnvelopes: 1, MaxSessions: 1}} { // lower limits are for what is new
-				back := newLimitedRig(t, l, journal.Config{}, disk, nil)
-				if got := back.svc.Store().Digest(); got != digest {
+			lower := func(_ *Config, r *runtime.Config) { r.MaxEnvelopes, r.MaxSessions = 1, 1 } // they are for what is new
+			for i, set := range []limits{set, lower} {
+				back := newLimitedRig(t, set, journal.Config{}, disk, nil)
+				if got := back.svc.rt.Store.Digest(); got != digest {
 					t.Errorf("digest %x, was %x: %+v, was %+v", got, digest, back.svc.orch.Stats(), r.svc.orch.Stats())
 				}
 				r, p = back, back.connect()
-				if l.MaxEnvelopes*l.MaxSessions == 1 {
+				if i == 1 {
 					ask()
 				}
 				if err := r.log.Close(); err != nil {
@@ -67,8 +70,8 @@ func TestFullTablesComeBack(t *testing.T) {
 			}
 		})
 	}
-	f("envelopes", Config{MaxEnvelopes: 2}, "CloneEnvelope", `{"envelope":{"raw_input":"%d",`+over+`}}`)
-	f("sessions", Config{MaxSessions: 2}, "ExecutePipeline",
+	f("envelopes", func(c *Config, r *runtime.Config) { r.MaxEnvelopes = 2 }, "CloneEnvelope", `{"envelope":{"raw_input":"%d",`+over+`}}`)
+	f("sessions", func(c *Config, r *runtime.Config) { r.MaxSessions = 2 }, "ExecutePipeline",
 		`{"pipeline_config":{"name":"x","agents":[{"name":"s","agent":"a"}]},"envelope":{"envelope_id":"e%d",`+over+`}}`)
 }
 
@@ -86,9 +89,9 @@ func TestOneRequestOneBlock(t *testing.T) {
 	}
 	end := [3]string{"kernel", "TerminateProcess", `{"pid":"` + long + `"}`}
 	clone := [3]string{"engine", "CloneEnvelope", `{"envelope":{"raw_input":"` + long + long + `",` + over + `}}`}
-	f := func(name string, limits Config, records uint64, requests ...[3]string) {
+	f := func(name string, set limits, records uint64, requests ...[3]string) {
 		t.Run(name, func(t *testing.T) {
-			r := newLimitedRig(t, limits, journal.Config{MaxBlockBytes: 512}, memstore.New(memstore.Options{}), nil)
+			r := newLimitedRig(t, set, journal.Config{MaxBlockBytes: 512}, memstore.New(memstore.Options{}), nil)
 			defer r.log.Close()
 			p := r.connect()
 			var id string // of the first envelope
@@ -110,20 +113,20 @@ func TestOneRequestOneBlock(t *testing.T) {
 			}
 		})
 	}
-	f("a process takes the place of another", Config{MaxProcesses: 1}, 4, create(long), begin(long, `"envelope_id":"e"`), end, create("p"))
-	f("a process ends", Config{}, 2, create(long), begin(long, `"envelope_id":"e"`), end)
-	f("a process moves to its end", Config{}, 2, create(long), begin(long, `"envelope_id":"e"`),
+	f("a process takes the place of another", func(c *Config, r *runtime.Config) { r.MaxProcesses = 1 }, 4, create(long), begin(long, `"envelope_id":"e"`), end, create("p"))
+	f("a process ends", nil, 2, create(long), begin(long, `"envelope_id":"e"`), end)
+	f("a process moves to its end", nil, 2, create(long), begin(long, `"envelope_id":"e"`),
 		[3]string{"kernel", "TransitionState", `{"pid":"` + long + `","new_state":"TERMINATED"}`})
-	f("an envelope takes the place of another", Config{MaxEnvelopes: 1}, 2, clone,
+	f("an envelope takes the place of another", func(c *Config, r *runtime.Config) { r.MaxEnvelopes = 1 }, 2, clone,
 		[3]string{"engine", "CreateEnvelope", `{"raw_input":"` + long + long + `"}`})
-	f("a copy takes the place of another", Config{MaxEnvelopes: 1}, 2, clone, clone)
-	f("an update answers", Config{}, 2, [3]string{"engine", "CreateEnvelope", `{"raw_input":"x"}`},
+	f("a copy takes the place of another", func(c *Config, r *runtime.Config) { r.MaxEnvelopes = 1 }, 2, clone, clone)
+	f("an update answers", nil, 2, [3]string{"engine", "CreateEnvelope", `{"raw_input":"x"}`},
 		begin(long, `"envelope_id":"ID","interrupt_pending":true,"interrupt":{"kind":"clarification","id":"i"}`),
 		[3]string{"engine", "UpdateEnvelope", `{"envelope":{"envelope_id":"ID","raw_input":"` + long + long + `"}}`})
-	f("a session takes the place of another", Config{}, 2, begin(long, `"envelope_id":"e"`), begin(long, `"envelope_id":"e"`))
-	f("a pipeline ends at once", Config{}, 2, [3]string{"engine", "ExecutePipeline",
+	f("a session takes the place of another", nil, 2, begin(long, `"envelope_id":"e"`), begin(long, `"envelope_id":"e"`))
+	f("a pipeline ends at once", nil, 2, [3]string{"engine", "ExecutePipeline",
 		`{` + pipeline + `,"envelope":{"envelope_id":"` + long + `","llm_call_count":2147483647}}`})
-	f("a report takes room", Config{MaxSessionBytes: 40_000}, 2, begin("over", `"envelope_id":"e","raw_input":"`+strings.Repeat(long, 40)+`",`+over),
+	f("a report takes room", func(c *Config, r *runtime.Config) { r.MaxSessionBytes = 40_000 }, 2, begin("over", `"envelope_id":"e","raw_input":"`+strings.Repeat(long, 40)+`",`+over),
 		begin(long, `"envelope_id":"e"`), [3]string{"orchestration", "ReportAgentResult",
 			`{"process_id":"` + long + `","agent_name":"a","output":{"n":"` + strings.Repeat(long, 90) + `"}}`})
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/engine/link"
 )
 
@@ -11,7 +13,7 @@ import (
 // envelope decoded and encoded each time, are few per turn; other connections come in between.
 func TestATurnCountsWork(t *testing.T) {
 	const frames = 32
-	r := newRig(t, Config{TurnBytes: 1 << 20})
+	r := newRig(t, func(c *Config, r *runtime.Config) { c.TurnBytes = 1 << 20 })
 	p := r.connect()
 	init := p.call("i", "orchestration", "InitializeSession", `{"process_id":"p","pipeline_config":{"name":"n","agents":[{"name":"s"}]},`+
 		`"envelope":{"envelope_id":"e","large":"`+strings.Repeat("x", 5<<20-10_000)+`"}}`)

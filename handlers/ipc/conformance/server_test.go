@@ -99,7 +99,7 @@ func (s *script) setting(key, value string, d *datadriven.TestData) func(*ipctes
 		"max_processes":              func(c *ipctest.Config) { c.MaxProcesses = n },
 		"max_rate_limit_users":       func(c *ipctest.Config) { c.MaxRateLimitUsers = n },
 		"dequeue_lease_secs":         func(c *ipctest.Config) { c.DequeueLease = within },
-		"process_retention_secs":     func(c *ipctest.Config) { c.Retention = within },
+		"process_retention_secs":     func(c *ipctest.Config) { c.ProcessRetention = within },
 		"max_envelopes":              func(c *ipctest.Config) { c.MaxEnvelopes = n },
 		"envelope_retention_secs":    func(c *ipctest.Config) { c.EnvelopeRetention = within },
 		"max_sessions":               func(c *ipctest.Config) { c.MaxSessions = n },

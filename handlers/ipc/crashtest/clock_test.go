@@ -6,11 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/kernel"
+	"trunkline/engine/orchestration"
+	"trunkline/engine/runtime"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"trunkline/engine/journal"
 	"trunkline/engine/link"
-	"trunkline/handlers/ipc"
 )
 
 // steps are what a wall clock does wrong, before each of a server's lives and during it.
@@ -34,7 +37,7 @@ func TestLogTimeNeverFalls(t *testing.T) {
 				last = now
 			}
 			if i == 3 {
-				if err := s.svc.Store().Snapshot(); err != nil {
+				if err := s.svc.Runtime().Store.Snapshot(); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -73,7 +76,10 @@ func (a *aging) begin(step time.Duration) {
 	}
 	a.wall = a.wall.Add(step)
 	a.s = mustBoot(a.t, a.fs, "d", journal.Always, options{
-		ipc:     ipc.Config{DequeueLease: 30 * time.Second, ProcessRetention: time.Hour / 2, SessionRetention: time.Hour / 2, EnvelopeRetention: time.Hour / 2},
+		state: runtime.Config{
+			KernelConfig:        kernel.Config{DequeueLease: 30 * time.Second, ProcessRetention: time.Hour / 2},
+			OrchestrationConfig: orchestration.Config{SessionRetention: time.Hour / 2, EnvelopeRetention: time.Hour / 2},
+		},
 		journal: journal.Config{Now: func() time.Time { return a.wall }}})
 	a.p = a.s.connect()
 	a.p.now = func() link.Instant { return link.Instant{Mono: int64(a.at), Wall: a.wall.UnixMilli()} }
@@ -116,7 +122,7 @@ func TestNothingExpiresEarly(t *testing.T) {
 		a.wantRunnable(what, false)
 		a.wantAllowed(what, false)
 		a.wall = a.wall.Add(step)
-		a.s.svc.Sweep()
+		a.s.svc.Runtime().Sweep()
 		a.wantRunnable(what+" twice", false)
 		a.wantAllowed(what+" twice", false)
 		if is := a.p.must(t, "kernel", "GetProcessCounts", `{}`).String(); is != there {

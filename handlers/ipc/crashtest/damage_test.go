@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/runtime"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"trunkline/engine/journal"
-	"trunkline/handlers/ipc"
 )
 
 // ruin is the directory of a server that died, with what it held.
@@ -27,7 +28,7 @@ type ruin struct {
 	end    journal.Index
 }
 
-func (r *ruin) options() options { return options{ipc: ipc.Config{Now: r.clock.now}} }
+func (r *ruin) options() options { return options{state: runtime.Config{Now: r.clock.now}} }
 
 // copyDir copies the files of a directory in use, as the death of the process would leave them.
 func copyDir(t testing.TB, from string) string {
@@ -62,7 +63,7 @@ func ruined(t *testing.T, mode journal.Mode, before bool) *ruin {
 	}
 	for range 3 { // of two snapshots the older is there, and the journal from its index on
 		fill(16, 100)
-		if err := s.svc.Store().Snapshot(); err != nil {
+		if err := s.svc.Runtime().Store.Snapshot(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -111,7 +112,7 @@ func (r *ruin) verdict(t *testing.T, dir string, wrap func(journal.Store) journa
 	}
 	defer mustStop(t, s)
 	last := s.log.Appended() - 1
-	if got, want := s.svc.Store().Digest(), digestOf(t, r.tape.upTo(last), r.mode, r.options().ipc); got != want {
+	if got, want := s.svc.Runtime().Store.Digest(), digestOf(t, r.tape.upTo(last), r.mode, r.options().state); got != want {
 		t.Fatalf("a state that never was: up to %d, digest %x, want %x", last, got, want)
 	}
 	switch {

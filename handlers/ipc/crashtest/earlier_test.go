@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/link"
 	"trunkline/engine/store"
-	"trunkline/handlers/ipc"
 )
 
 // TestDirectoryOfAnEarlierRevision opens the directory of a server of an earlier revision, which
@@ -28,14 +29,14 @@ func TestDirectoryOfAnEarlierRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc := ipc.NewService(ipc.Config{Journaled: true, Now: func() link.Instant {
+	rt := runtime.New(runtime.Config{Journaled: true, Now: func() link.Instant {
 		return link.Instant{Mono: 1, Wall: 1700000000000}
 	}})
 	files, err := embedded.Open(embedded.Config{Dir: dir, Mode: journal.Always})
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := journal.Open(files, journal.Config{Mode: journal.Always, OnDurable: svc.Durable})
+	log, err := journal.Open(files, journal.Config{Mode: journal.Always, OnDurable: rt.Durable})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +47,12 @@ func TestDirectoryOfAnEarlierRevision(t *testing.T) {
 			snapshot = p.Total
 		}
 	}}
-	if err := svc.Store().Recover(log, o); err != nil {
+	if err := rt.Store.Recover(log, o); err != nil {
 		t.Fatal(err)
 	}
-	d := svc.Digests(nil)
+	d := rt.Digests(nil)
 	got := fmt.Sprintf("kernel %x\norchestration %x\nkeys %x\n%d records, %d keys",
-		d.Kernel, d.Orchestration, svc.Keys().Digest(), log.Appended(), svc.Keys().Len())
+		d.Kernel, d.Orchestration, rt.Outcomes.Digest(), log.Appended(), rt.Outcomes.Len())
 	if got != strings.TrimSpace(string(want)) || snapshot == 0 {
 		t.Errorf("%s with a snapshot of %d bytes, want %s", got, snapshot, want)
 	}

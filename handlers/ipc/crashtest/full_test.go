@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/runtime"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
@@ -17,7 +19,6 @@ import (
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/journal/embedded/memdisk"
 	"trunkline/fuzz/rounds"
-	"trunkline/handlers/ipc"
 )
 
 // changes are requests of every method that changes something, on processes that alive has made.
@@ -78,13 +79,13 @@ func TestFullDisk(t *testing.T) {
 			free.Store(embedded.MinFreeBytes - 1)
 			eventually(t, "a full disk", s.store.Full)
 			s.settle(t)
-			before, end := s.svc.Store().Digest(), s.log.Appended()
+			before, end := s.svc.Runtime().Store.Digest(), s.log.Appended()
 			for _, q := range changes(1) {
 				r := p.call(t, q.service, q.method, q.body)
 				if r.ok || r.str("code") != "RESOURCE_EXHAUSTED" || r.str("message") != "Storage is full; try again" || r.body["retryable"] != true {
 					t.Errorf("%s on a full disk: %v", q.method, r.body)
 				}
-				if s.svc.Store().Digest() != before || s.log.Appended() != end {
+				if s.svc.Runtime().Store.Digest() != before || s.log.Appended() != end {
 					t.Errorf("%s was refused and has changed something", q.method)
 				}
 			}
@@ -103,7 +104,7 @@ func TestFullDisk(t *testing.T) {
 					t.Errorf("%s with room again: %v", q.method, r.body)
 				}
 			}
-			if s.svc.Store().Digest() == before {
+			if s.svc.Runtime().Store.Digest() == before {
 				t.Error("nothing has changed with room again")
 			}
 		})
@@ -124,7 +125,7 @@ func TestSnapshotsOnAFullDisk(t *testing.T) {
 		return 1 << 40, nil
 	}
 	s := mustBoot(t, errorfs.Wrap(vfs.NewMem(), f), "d", journal.Always,
-		options{start: true, ipc: ipc.Config{SnapshotInterval: time.Millisecond}, store: embedded.Config{FreeBytes: free}})
+		options{start: true, state: runtime.Config{SnapshotInterval: time.Millisecond}, store: embedded.Config{FreeBytes: free}})
 	p := s.connect()
 	furnish(t, p)
 	count := func() bool { return p.call(t, "kernel", "RecordUsage", `{"pid":"p","llm_calls":1}`).ok }
@@ -225,7 +226,7 @@ func workUntil(s *server, pause time.Duration) (w worked) {
 		}
 		time.Sleep(pause)
 		if round == 12 {
-			w.snapped = s.svc.Store().Snapshot()
+			w.snapped = s.svc.Runtime().Store.Snapshot()
 		}
 	}
 	if errors.Is(w.snapped, journal.ErrFailed) || s.log.Err() != nil {

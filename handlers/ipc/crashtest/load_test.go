@@ -352,7 +352,7 @@ func crowd(t testing.TB, s *server, c *clock, actors, rounds int, seed uint64) *
 			for n := 0; n < rounds && a.err == nil; n++ {
 				a.err = a.round(1 + a.rng.IntN(8))
 				if i < 2 && n == rounds/4*(i+1) && a.err == nil {
-					a.err = s.svc.Store().Snapshot()
+					a.err = s.svc.Runtime().Store.Snapshot()
 				}
 			}
 			done <- a

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
@@ -11,7 +13,6 @@ import (
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/journal/embedded/memdisk"
 	"trunkline/fuzz/rounds"
-	"trunkline/handlers/ipc"
 )
 
 // life is one server under load, the cuts of its power, and what is known of it.
@@ -37,7 +38,7 @@ func live(t testing.TB, mode journal.Mode, seed uint64, cuts int) *life {
 	c.log.Store(s.log)
 	l.reported = crowd(t, s, l.clock, 6+watchers, 14, seed)
 	s.settle(t)
-	l.digest, l.end = s.svc.Store().Digest(), s.log.Appended()
+	l.digest, l.end = s.svc.Runtime().Store.Digest(), s.log.Appended()
 	c.cutNow("at the end", 100)
 	if mode == journal.Interval {
 		before := c.syncs.Load()
@@ -57,7 +58,7 @@ type tally struct {
 }
 
 func (l *life) options() options {
-	return options{ipc: ipc.Config{Now: l.clock.now}}
+	return options{state: runtime.Config{Now: l.clock.now}}
 }
 
 // outcome opens what a cut left and compares it with everything that is known.
@@ -85,8 +86,8 @@ func (l *life) outcome(t testing.TB, c cut, seen *tally) error {
 	if list, err := store.ListSnapshots(); err == nil && len(list) > 0 {
 		seen.snapshots++
 	}
-	got := s.svc.Store().Digest()
-	if want := digestOf(t, l.tape.upTo(first), l.mode, l.options().ipc); got != want {
+	got := s.svc.Runtime().Store.Digest()
+	if want := digestOf(t, l.tape.upTo(first), l.mode, l.options().state); got != want {
 		return fmt.Errorf("recovered up to %d: digest %x, a fresh replay gives %x", last, got, want)
 	}
 	if l.known == 0 && last == l.end && got != l.digest {

@@ -29,11 +29,11 @@ func TestOneServerPerDirectory(t *testing.T) {
 			}
 		}
 		p.must(t, "kernel", "RecordUsage", `{"pid":"p","llm_calls":1}`)
-		digest := s.svc.Store().Digest()
+		digest := s.svc.Runtime().Store.Digest()
 		mustStop(t, s)
 		s = mustBoot(t, fs, dir, journal.Always, options{})
 		defer mustStop(t, s)
-		if got := s.svc.Store().Digest(); got != digest {
+		if got := s.svc.Runtime().Store.Digest(); got != digest {
 			t.Errorf("digest %x, was %x", got, digest)
 		}
 	}
@@ -50,7 +50,7 @@ func TestModeIsFixed(t *testing.T) {
 		fs := vfs.NewMem()
 		s := mustBoot(t, fs, "d", made, options{})
 		furnish(t, s.connect())
-		digest := s.svc.Store().Digest()
+		digest := s.svc.Runtime().Store.Digest()
 		mustStop(t, s)
 		for range 2 {
 			_, err := boot(fs, "d", asked, options{})
@@ -65,7 +65,7 @@ func TestModeIsFixed(t *testing.T) {
 			}
 		}
 		s = mustBoot(t, fs, "d", made, options{})
-		if got := s.svc.Store().Digest(); got != digest {
+		if got := s.svc.Runtime().Store.Digest(); got != digest {
 			t.Errorf("digest %x, was %x", got, digest)
 		}
 		mustStop(t, s)

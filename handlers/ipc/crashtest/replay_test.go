@@ -6,17 +6,24 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/kernel"
+	"trunkline/engine/orchestration"
+	"trunkline/engine/runtime"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
 	"trunkline/engine/journal"
-	"trunkline/handlers/ipc"
 )
 
 // crowded is a service whose tables are small and whose entries do not stay for long.
-func crowded(c *clock) ipc.Config {
-	return ipc.Config{Now: c.now, MaxProcesses: 12, MaxSessions: 5, MaxEnvelopes: 6, MaxRateLimitUsers: 5, DequeueLease: 20 * time.Second,
-		ProcessRetention: 50 * time.Second, SessionRetention: 40 * time.Second, EnvelopeRetention: 40 * time.Second}
+func crowded(c *clock) runtime.Config {
+	return runtime.Config{
+		KernelConfig: kernel.Config{MaxProcesses: 12, MaxRateLimitUsers: 5, DequeueLease: 20 * time.Second, ProcessRetention: 50 * time.Second},
+		OrchestrationConfig: orchestration.Config{MaxSessions: 5, MaxEnvelopes: 6,
+			SessionRetention: 40 * time.Second, EnvelopeRetention: 40 * time.Second},
+		Now: c.now,
+	}
 }
 
 // replayed is one journal over many lives of its server.
@@ -35,7 +42,7 @@ type replayed struct {
 }
 
 func (r *replayed) boot() {
-	s, err := boot(r.disk, "d", r.mode, options{ipc: crowded(r.clock), wrap: r.tape.over})
+	s, err := boot(r.disk, "d", r.mode, options{state: crowded(r.clock), wrap: r.tape.over})
 	if err != nil {
 		r.t.Fatalf("life %d: %v", r.lives, err)
 	}
@@ -48,7 +55,7 @@ func (r *replayed) boot() {
 // and compares the state before with what a new one and a fresh replay of the whole journal have.
 func (r *replayed) restart(how int) {
 	r.s.settle(r.t)
-	digest := r.s.svc.Store().Digest()
+	digest := r.s.svc.Runtime().Store.Digest()
 	if how == 1 {
 		if err := r.s.store.Sync(); err != nil {
 			r.t.Fatal(err)
@@ -63,7 +70,7 @@ func (r *replayed) restart(how int) {
 	}
 	r.disk = left
 	r.boot()
-	if got := r.s.svc.Store().Digest(); got != digest {
+	if got := r.s.svc.Runtime().Store.Digest(); got != digest {
 		r.t.Fatalf("digest %x, was %x", got, digest)
 	}
 	if got := digestOf(r.t, r.tape.upTo(1<<62), r.mode, crowded(r.clock)); got != digest {
@@ -82,7 +89,7 @@ func (r *replayed) snapshot(between func()) {
 		}
 	}
 	defer func() { r.clock.read = nil }()
-	if err := r.s.svc.Store().Snapshot(); err != nil {
+	if err := r.s.svc.Runtime().Store.Snapshot(); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -168,7 +175,7 @@ func TestStateSurvives(t *testing.T) {
 				case n < 28:
 					r.clock.pass(time.Duration(rapid.IntRange(1, 30).Draw(rt, "seconds")) * time.Second)
 				case n == 28:
-					r.s.svc.Sweep()
+					r.s.svc.Runtime().Sweep()
 				default:
 					between := rapid.IntRange(0, 6).Draw(rt, "between")
 					r.snapshot(func() {
@@ -199,7 +206,7 @@ func TestStateSurvives(t *testing.T) {
 // Looking at the digest changes nothing.
 func TestNoHalfRequest(t *testing.T) {
 	c, book := newClock(), &tape{}
-	o := options{ipc: ipc.Config{Now: c.now}, wrap: book.over, journal: journal.Config{MaxBlockBytes: 512}}
+	o := options{state: runtime.Config{Now: c.now}, wrap: book.over, journal: journal.Config{MaxBlockBytes: 512}}
 	s := mustBoot(t, vfs.NewMem(), "d", journal.Always, o)
 	defer mustStop(t, s)
 	p := s.connect()
@@ -236,10 +243,10 @@ func TestNoHalfRequest(t *testing.T) {
 		}
 		for last := from; last <= s.log.Durable(); last++ {
 			back := &server{dead: make(chan struct{})}
-			if err := back.serve(&reel{blocks: book.upTo(last)}, journal.Always, options{ipc: o.ipc}, nil); err != nil {
+			if err := back.serve(&reel{blocks: book.upTo(last)}, journal.Always, options{state: o.state}, nil); err != nil {
 				t.Fatal(err)
 			}
-			_ = back.svc.Store().Digest()
+			_ = back.svc.Runtime().Store.Digest()
 			is := view(back, pid)
 			mustStop(t, back)
 			if is != before && is != after {

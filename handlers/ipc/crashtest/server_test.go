@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/runtime"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"trunkline/engine/journal"
@@ -52,6 +54,7 @@ func plenty() (uint64, error) { return 1 << 40, nil }
 // whose clock stands still.
 type options struct {
 	ipc     ipc.Config
+	state   runtime.Config
 	journal journal.Config
 	store   embedded.Config
 	// wrap puts something between the journal and its store.
@@ -75,7 +78,7 @@ type server struct {
 
 // recoverService is the one place that knows how a service takes over a journal.
 func recoverService(svc *ipc.Service, log *journal.Log, full func() bool) error {
-	return svc.Store().Recover(log, store.RecoverOptions{Full: full})
+	return svc.Runtime().Recover(log, store.RecoverOptions{Full: full})
 }
 
 // boot opens a server on dir of fs; nil is the disk.
@@ -106,19 +109,19 @@ func (s *server) serve(store journal.Store, mode journal.Mode, o options, full f
 	if o.wrap != nil {
 		store = o.wrap(store)
 	}
-	o.ipc.Journaled = true
-	s.svc = ipc.NewService(o.ipc)
-	o.journal.Mode, o.journal.OnDurable, o.journal.OnFailure = mode, s.svc.Durable, s.die
+	o.state.Journaled = true
+	s.svc = ipc.NewService(o.ipc, runtime.New(o.state))
+	o.journal.Mode, o.journal.OnDurable, o.journal.OnFailure = mode, s.svc.Runtime().Durable, s.die
 	if s.log, err = journal.Open(store, o.journal); err != nil {
-		s.svc.Close()
+		s.svc.Runtime().Close()
 		return errors.Join(err, store.Close())
 	}
 	if err = recoverService(s.svc, s.log, full); err != nil {
-		s.svc.Close()
-		return errors.Join(err, s.log.Close())
+		s.svc.Runtime().Close()
+		return errors.Join(err, s.log.Close(), s.svc.Runtime().CloseRows())
 	}
 	if s.started = o.start; s.started {
-		s.svc.Start()
+		s.svc.Runtime().Start()
 	}
 	return nil
 }
@@ -150,8 +153,8 @@ func (s *server) why() error {
 
 // stop ends a server and returns the error of its journal.
 func (s *server) stop() error {
-	s.svc.Close()
-	return s.log.Close()
+	s.svc.Runtime().Close()
+	return errors.Join(s.log.Close(), s.svc.Runtime().CloseRows())
 }
 
 func mustStop(t testing.TB, s *server) {
@@ -208,13 +211,13 @@ func (c *clock) pass(d time.Duration) {
 }
 
 // digestOf is the state that a fresh replay of recorded blocks gives, without any snapshot.
-func digestOf(t tester, blocks []block, mode journal.Mode, cfg ipc.Config) uint64 {
+func digestOf(t tester, blocks []block, mode journal.Mode, cfg runtime.Config) uint64 {
 	t.Helper()
 	s := &server{dead: make(chan struct{})}
-	if err := s.serve(&reel{blocks: blocks}, mode, options{ipc: cfg}, nil); err != nil {
+	if err := s.serve(&reel{blocks: blocks}, mode, options{state: cfg}, nil); err != nil {
 		t.Fatalf("cannot replay %d recorded blocks: %v", len(blocks), err)
 	}
-	digest := s.svc.Store().Digest()
+	digest := s.svc.Runtime().Store.Digest()
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ package ipctest
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"sync"
 	"testing"
@@ -15,49 +14,30 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/link"
 	"trunkline/engine/reactor"
+	"trunkline/engine/runtime"
 	"trunkline/engine/store"
 	"trunkline/engine/stream"
 	"trunkline/handlers/ipc"
 	"trunkline/handlers/ipc/route"
 )
 
+// stateConfig is runtime.Config under a name of its own, so that Config can embed it.
+type stateConfig = runtime.Config
+
 // Config are the settings tests change. Zero fields take the defaults of kernel-ipc §6 and envelope
 // §6.
 type Config struct {
-	MaxFrameBytes           int
-	MaxConnections          int
-	KernelQueueCapacity     int
-	ReadTimeout             time.Duration
-	WriteTimeout            time.Duration
-	StreamBufferEvents      int
-	StreamBufferBytes       int64
-	StreamBufferTotalBytes  int64
-	SubscriptionNameBytes   int64
-	MaxStreamsPerConnection int
-	MaxEventTypes           int
-	MaxEventPatterns        int
-	MaxProcesses            int
-	MaxRateLimitUsers       int
-	DequeueLease            time.Duration // negative: none
-	Retention               time.Duration
-	MaxEnvelopes            int
-	EnvelopeRetention       time.Duration
-	MaxSessions             int
-	SessionRetention        time.Duration
-	ShutdownGrace           time.Duration
-	Loops                   int
+	ipc.Config
+	stateConfig
+	WriteTimeout  time.Duration
+	ShutdownGrace time.Duration
+	Loops         int
 	// ListenAddr is as kernel.listen_addr; empty: a free port of 127.0.0.1.
 	ListenAddr string
 	// Now is the clock of everything but socket timers and query deadlines; nil is the real one.
 	Now func() (mono, wall int64)
 	// Store keeps the state, in mode always; Drain closes it. nil: nothing is kept.
 	Store journal.Store
-	// Partitions is how many services there are, behind a router. 0 or 1: one, without.
-	Partitions int
-	// SnapshotBytes is the growth of the journal after which a snapshot is taken.
-	SnapshotBytes int64
-	// Logger is discarded when nil.
-	Logger *slog.Logger
 }
 
 // Option changes a Config.
@@ -86,16 +66,20 @@ type Server struct {
 // Start runs an endpoint until the test ends.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
-	cfg := Config{ReadTimeout: 30 * time.Second, WriteTimeout: 10 * time.Second, ShutdownGrace: 5 * time.Second, Loops: 2,
-		MaxConnections: 1000, MaxFrameBytes: 5 << 20, ListenAddr: "127.0.0.1:0"}
+	cfg := Config{WriteTimeout: 10 * time.Second, ShutdownGrace: 5 * time.Second, Loops: 2, ListenAddr: "127.0.0.1:0"}
+	cfg.Version, cfg.ReadTimeout, cfg.MaxConnections, cfg.MaxFrameBytes = "test", 30*time.Second, 1000, 5<<20
 	for _, o := range opts {
 		o(&cfg)
 	}
 	s := &Server{t: t}
 	for i := range max(cfg.Partitions, 1) {
-		c := serviceConfig(&cfg)
-		c.Partition, c.Partitions = i, cfg.Partitions
-		s.Services = append(s.Services, ipc.NewService(c))
+		c := cfg.state()
+		c.Partition = i
+		rt := runtime.New(c)
+		if err := rt.OpenRows("", nil); err != nil {
+			t.Fatal(err)
+		}
+		s.Services = append(s.Services, ipc.NewService(cfg.Config, rt))
 	}
 	s.Service = s.Services[0]
 	if cfg.Store != nil {
@@ -110,7 +94,7 @@ func Start(t testing.TB, opts ...Option) *Server {
 	}
 	t.Cleanup(s.Drain)
 	for _, svc := range s.Services {
-		svc.Start()
+		svc.Runtime().Start()
 	}
 	if cfg.Partitions > 1 {
 		s.route(&cfg, ln)
@@ -154,14 +138,18 @@ func (s *Server) Drain() {
 		defer cancel()
 		s.shutdown(ctx)
 		for _, svc := range s.Services {
-			svc.Close()
+			svc.Runtime().Close()
 		}
 		s.done.Wait()
-		if s.log == nil {
-			return
+		if s.log != nil {
+			if err := s.log.Close(); err != nil {
+				s.t.Errorf("cannot close the journal: %v", err)
+			}
 		}
-		if err := s.log.Close(); err != nil {
-			s.t.Errorf("cannot close the journal: %v", err)
+		for _, svc := range s.Services {
+			if err := svc.Runtime().CloseRows(); err != nil {
+				s.t.Errorf("cannot close the rows: %v", err)
+			}
 		}
 	})
 }
@@ -187,14 +175,14 @@ func (s *Server) shutdown(ctx context.Context) {
 func (s *Server) recover(kept journal.Store) {
 	s.t.Helper()
 	log, err := journal.Open(kept, journal.Config{
-		OnDurable: s.Service.Durable,
+		OnDurable: s.Service.Runtime().Durable,
 		OnFailure: func(err error) { s.t.Errorf("the journal stopped: %v", err) },
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.log = log
-	if err := s.Service.Store().Recover(log, store.RecoverOptions{}); err != nil {
+	if err := s.Service.Runtime().Recover(log, store.RecoverOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -202,22 +190,14 @@ func (s *Server) recover(kept journal.Store) {
 // Sweep runs one garbage collection at the server's present time.
 func (s *Server) Sweep() {
 	for _, svc := range s.Services {
-		svc.Sweep()
+		svc.Runtime().Sweep()
 	}
 }
 
-func serviceConfig(c *Config) ipc.Config {
-	cfg := ipc.Config{
-		MaxFrameBytes: c.MaxFrameBytes, MaxConnections: c.MaxConnections, KernelQueueCapacity: c.KernelQueueCapacity,
-		StreamBufferEvents: c.StreamBufferEvents, StreamBufferBytes: c.StreamBufferBytes,
-		SubscriptionNameBytes:  c.SubscriptionNameBytes,
-		StreamBufferTotalBytes: c.StreamBufferTotalBytes, MaxStreamsPerConnection: c.MaxStreamsPerConnection,
-		MaxEventTypes: c.MaxEventTypes, MaxEventPatterns: c.MaxEventPatterns, MaxProcesses: c.MaxProcesses, MaxRateLimitUsers: c.MaxRateLimitUsers,
-		Version: "test", ReadTimeout: c.ReadTimeout,
-		DequeueLease: c.DequeueLease, ProcessRetention: c.Retention, MaxEnvelopes: c.MaxEnvelopes,
-		EnvelopeRetention: c.EnvelopeRetention, MaxSessions: c.MaxSessions, SessionRetention: c.SessionRetention, Logger: c.Logger,
-		Journaled: c.Store != nil, SnapshotBytes: c.SnapshotBytes,
-	}
+// state returns the settings of the runtime.
+func (c *Config) state() runtime.Config {
+	cfg := c.stateConfig
+	cfg.Journaled = c.Store != nil
 	if c.Now != nil {
 		cfg.Now = func() link.Instant {
 			mono, wall := c.Now()

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/runtime"
+
 	"github.com/tinylib/msgp/msgp"
 
 	"trunkline/codec/frame"
@@ -33,18 +35,20 @@ type cluster struct {
 }
 
 // newCluster makes a cluster of memory services; change may be nil.
-func newCluster(tb testing.TB, partitions int, change func(*Config, *ipc.Config)) *cluster {
+func newCluster(tb testing.TB, partitions int, change func(*Config, *ipc.Config, *runtime.Config)) *cluster {
 	c := &cluster{tb: tb, now: link.Instant{Mono: 1e15, Wall: 1700000000000}}
 	cfg := Config{Partitions: partitions, Dial: func(context.Context, int, string) (net.Conn, context.Context, error) {
 		return nil, nil, errors.New("the boards of the test connect legs")
 	}}
-	core := ipc.Config{Partitions: partitions, DequeueLease: -1, Now: func() link.Instant { return c.now }}
+	var core ipc.Config
+	state := runtime.Config{Partitions: partitions, Now: func() link.Instant { return c.now }}
+	state.DequeueLease = -1
 	if change != nil {
-		change(&cfg, &core)
+		change(&cfg, &core, &state)
 	}
 	for i := range partitions {
-		core.Partition = i
-		c.cores = append(c.cores, ipc.NewService(core))
+		state.Partition = i
+		c.cores = append(c.cores, ipc.NewService(core, runtime.New(state)))
 	}
 	r, err := New(cfg)
 	if err != nil {
@@ -62,7 +66,7 @@ func (c *cluster) close() {
 		c.tb.Error(err)
 	}
 	for _, svc := range c.cores {
-		svc.Close()
+		svc.Runtime().Close()
 	}
 }
 

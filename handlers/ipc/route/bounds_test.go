@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/engine/cluster/placement"
@@ -32,7 +34,7 @@ func TestPartitions(t *testing.T) {
 
 // TestMaxInFlight: the client is read up to the limit, and not beyond it.
 func TestMaxInFlight(t *testing.T) {
-	c := newCluster(t, 2, func(cfg *Config, _ *ipc.Config) { cfg.MaxInFlight = 5 })
+	c := newCluster(t, 2, func(cfg *Config, _ *ipc.Config, _ *runtime.Config) { cfg.MaxInFlight = 5 })
 	b := c.connect()
 	one := request("1", "kernel", "GetProcess", `{"pid":"x"}`)
 	b.in = bytes.Repeat(one, 5)
@@ -51,7 +53,7 @@ func TestMaxInFlight(t *testing.T) {
 
 // TestMaxCalls: as MaxInFlight, for queries.
 func TestMaxCalls(t *testing.T) {
-	c := newCluster(t, 2, func(cfg *Config, _ *ipc.Config) { cfg.MaxCalls = 3 })
+	c := newCluster(t, 2, func(cfg *Config, _ *ipc.Config, _ *runtime.Config) { cfg.MaxCalls = 3 })
 	h, b := c.connect(), c.connect()
 	h.send(request("h", "commbus", "RegisterQueryHandler", `{"query_types":["slow"]}`))
 	one := request("1", "commbus", "Query", `{"query_type":"slow"}`)
@@ -176,7 +178,9 @@ func TestUnreadClient(t *testing.T) {
 // the answers to those before it.
 func TestFrameAtTheLimit(t *testing.T) {
 	const limit = 4096
-	c := newCluster(t, 2, func(cfg *Config, core *ipc.Config) { cfg.MaxFrameBytes, core.MaxFrameBytes = limit, limit })
+	c := newCluster(t, 2, func(cfg *Config, _ *ipc.Config, state *runtime.Config) {
+		cfg.MaxFrameBytes, state.MaxFrameBytes = limit, limit
+	})
 	padded := func(over int) []byte {
 		empty := request("big", "kernel", "GetProcess", `{"pid":"x","pad":"`+strings.Repeat("p", 300)+`"}`)
 		return request("big", "kernel", "GetProcess", `{"pid":"x","pad":"`+strings.Repeat("p", 300+limit+over-len(empty)+frame.PrefixSize)+`"}`)

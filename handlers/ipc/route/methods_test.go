@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/engine/cluster/placement"
 	"trunkline/handlers/ipc"
 )
@@ -95,7 +97,7 @@ func TestCounts(t *testing.T) {
 	}
 	var sums []string
 	for _, svc := range c.cores {
-		for _, n := range svc.Digests(nil).Kernel {
+		for _, n := range svc.Runtime().Digests(nil).Kernel {
 			sums = append(sums, fmt.Sprintf("%016x", n))
 		}
 	}
@@ -266,7 +268,9 @@ func (b *board) pages(t *testing.T, limit int, more string) (list []string) {
 func TestListTooLarge(t *testing.T) {
 	answers := map[int]string{}
 	for _, partitions := range []int{2, 3} {
-		c := newCluster(t, partitions, func(cfg *Config, core *ipc.Config) { cfg.MaxFrameBytes, core.MaxFrameBytes = 8192, 8192 })
+		c := newCluster(t, partitions, func(cfg *Config, _ *ipc.Config, state *runtime.Config) {
+			cfg.MaxFrameBytes, state.MaxFrameBytes = 8192, 8192
+		})
 		b := c.connect()
 		for i := range 90 {
 			pid := fmt.Sprintf("process-%03d", i)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/engine/cluster/placement"
 	"trunkline/handlers/ipc"
 )
@@ -103,7 +105,7 @@ func TestReplacedStream(t *testing.T) {
 
 // TestEvictedStream: the oldest unnamed stream gives way, once, when there are too many.
 func TestEvictedStream(t *testing.T) {
-	c := newCluster(t, 3, func(_ *Config, core *ipc.Config) { core.MaxStreamsPerConnection = 2 })
+	c := newCluster(t, 3, func(_ *Config, core *ipc.Config, _ *runtime.Config) { core.MaxStreamsPerConnection = 2 })
 	b := c.connect()
 	for i := range 3 {
 		b.send(request(fmt.Sprint("s", i), "commbus", "Subscribe", `{"event_types":["a"]}`))

@@ -75,7 +75,7 @@ func (s *storage) takeCheckpoint(ctx context.Context) (made storesocket.Checkpoi
 	made.Dir = filepath.Join(place, "store")
 	err = s.log.Load().Checkpoint(ctx, func(upTo journal.Index) error {
 		made.Index = upTo
-		return s.store.Load().Checkpoint(made.Dir, s.threads.db.Load().Checkpoint)
+		return s.store.Load().Checkpoint(made.Dir, s.rt.Rows().Checkpoint)
 	})
 	if err != nil {
 		c.remove(s, place)

@@ -48,7 +48,7 @@ func TestConsoleOfPartitions(t *testing.T) {
 	for p, r := range s.replicas() {
 		boss := core.Actor{Workspace: fmt.Sprint("w", p), Agent: "boss", Rank: core.Coordinator}
 		for range 3 {
-			id, _, refused := r.kernel.threads.engine.Create(&boss, &core.NewThread{Title: []byte("title"), Participants: [][]byte{[]byte("boss")}}, time.Now().UnixMilli())
+			id, _, refused := r.kernel.rt.Threads.Create(&boss, &core.NewThread{Title: []byte("title"), Participants: [][]byte{[]byte("boss")}}, time.Now().UnixMilli())
 			if refused.Code != core.OK {
 				t.Fatal(refused)
 			}

@@ -3,9 +3,10 @@ package app
 import (
 	"bytes"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/engine/kernel"
 	"trunkline/handlers/console"
-	"trunkline/handlers/ipc"
 )
 
 // processes lists those of the partitions that this node owns, one after the other. A number of
@@ -19,7 +20,7 @@ func (p *consolePages) processes(f console.ProcessFilter) (list console.ProcessL
 		}
 		list.Total += st.Counts.Total
 		if after, number := p.cursor(r, f.After); number != nil && list.Next == 0 {
-			listProcesses(&list, r.kernel.svc, &f, after, number)
+			listProcesses(&list, r.kernel.rt, &f, after, number)
 		}
 	}
 	return list
@@ -39,9 +40,9 @@ func (p *consolePages) cursor(r *replica, cursor uint64) (from uint64, number fu
 }
 
 // listProcesses adds those of one service that were created after a number.
-func listProcesses(list *console.ProcessList, svc *ipc.Service, f *console.ProcessFilter, after uint64, number func(created uint64) uint64) {
+func listProcesses(list *console.ProcessList, rt *runtime.Runtime, f *console.ProcessFilter, after uint64, number func(created uint64) uint64) {
 	last := number(after)
-	svc.Processes(after, func(pcb *kernel.PCB) bool {
+	rt.Kernel.List(&kernel.ListFilter{Cursor: after}, func(pcb *kernel.PCB) bool {
 		if len(list.Processes) == f.Limit || list.Scanned == f.Scan {
 			list.Next = last
 			return false
@@ -53,7 +54,7 @@ func listProcesses(list *console.ProcessList, svc *ipc.Service, f *console.Proce
 		}
 		list.Processes = append(list.Processes, console.Process{
 			PID: string(pcb.PID), RequestID: string(pcb.RequestID), UserID: string(pcb.UserID), SessionID: string(pcb.SessionID),
-			State: pcb.State.String(), Priority: pcb.Priority.String(), Stage: svc.Stage(pcb.PID),
+			State: pcb.State.String(), Priority: pcb.Priority.String(), Stage: rt.Orchestration.CurrentStage(pcb.PID),
 			Usage: console.Usage{LLMCalls: pcb.Usage[kernel.LLMCalls], ToolCalls: pcb.Usage[kernel.ToolCalls], AgentHops: pcb.Usage[kernel.AgentHops],
 				TokensIn: pcb.Usage[kernel.TokensIn], TokensOut: pcb.Usage[kernel.TokensOut]},
 		})

@@ -279,7 +279,7 @@ func TestConsoleThreads(t *testing.T) {
 	if err := s.first().kernel.recover(context.Background(), nil); err != nil {
 		t.Fatal(err)
 	}
-	engine, now := s.first().kernel.threads.engine, time.Now().UnixMilli()
+	engine, now := s.first().kernel.rt.Threads, time.Now().UnixMilli()
 	var ids []string
 	for i := range 5 {
 		boss := core.Actor{Workspace: fmt.Sprint("w", i%2), Agent: "boss", Rank: core.Coordinator}

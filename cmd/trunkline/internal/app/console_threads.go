@@ -19,8 +19,8 @@ import (
 func (p *consolePages) topics(limit int) (list console.TopicList) {
 	all, patterns := make(map[string]console.Topic), make(map[string]console.Topic)
 	for _, r := range p.s.replicas() {
-		topics, more := r.kernel.svc.Bus().Topics(limit)
-		known, further := r.kernel.svc.Bus().Patterns(limit)
+		topics, more := r.kernel.rt.Bus.Topics(limit)
+		known, further := r.kernel.rt.Bus.Patterns(limit)
 		list.More = list.More || more || further
 		mergeTopics(all, topics)
 		mergeTopics(patterns, known)
@@ -66,7 +66,7 @@ func (p *consolePages) threads(f console.ThreadFilter) (list console.ThreadList)
 		if !r.kernel.whole.Load() {
 			continue
 		}
-		engine := r.kernel.threads.engine
+		engine := r.kernel.rt.Threads
 		list.Total += int64(engine.Stats().Threads)
 		if before, number := p.cursor(r, f.Before); number != nil && list.Next == 0 {
 			listThreads(&list, engine, &f, before, number)
@@ -100,8 +100,8 @@ func (p *consolePages) thread(id string, after uint64, limit int) (d console.Thr
 			continue
 		}
 		whole++
-		if l, ok := r.kernel.threads.engine.Show([]byte(id)); ok {
-			return readThread(r.kernel.threads.engine, &l, after, limit)
+		if l, ok := r.kernel.rt.Threads.Show([]byte(id)); ok {
+			return readThread(r.kernel.rt.Threads, &l, after, limit)
 		}
 	}
 	if whole == 0 {

@@ -13,7 +13,7 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/engine/link"
 	"trunkline/engine/reactor"
-	"trunkline/engine/store"
+	"trunkline/engine/runtime"
 	"trunkline/engine/stream"
 	"trunkline/handlers/ipc"
 )
@@ -21,6 +21,7 @@ import (
 // endpoint is the kernel IPC service with everything that moves its bytes.
 type endpoint struct {
 	name        string // what the names of its connections begin with
+	rt          *runtime.Runtime
 	svc         *ipc.Service
 	srv         *reactor.Server
 	taps        link.Taps
@@ -29,7 +30,6 @@ type endpoint struct {
 	tasks       sync.WaitGroup // accept loops and the watch over the event loops
 	dead        atomic.Pointer[error]
 	store       *storage
-	threads     *threadState
 	beforeStore func() // returns when there is no other writer to the store any more; may be nil
 	options     Options
 	whole       atomic.Bool // the service may be asked for its counters: during recovery a look at the table would age its leases
@@ -38,12 +38,9 @@ type endpoint struct {
 // openEndpoint binds every address of kernel.listen_addr or none. Nothing is accepted before Serve,
 // and nothing is read from the store before Recover: clients may connect, and wait.
 func openEndpoint(cfg *config.Config, o Options) (_ *endpoint, err error) {
-	threads := newThreadState(&cfg.Threads, o)
-	sc := serviceConfig(cfg, o)
-	sc.Machines = []store.Machine{threads.engine.Machine()}
-	e := &endpoint{name: o.named(protocolIPC), svc: ipc.NewService(sc), threads: threads, options: o}
-	threads.engine.Join(e.svc.Store())
-	if e.store, err = newStorage(&cfg.Store, e.svc, threads, o); err != nil {
+	rt := runtime.New(runtimeConfig(cfg, o))
+	e := &endpoint{name: o.named(protocolIPC), rt: rt, svc: ipc.NewService(serviceConfig(cfg, o), rt), options: o}
+	if e.store, err = newStorage(&cfg.Store, rt, o); err != nil {
 		return nil, err
 	}
 	if !o.cluster.several() { // else the router has them
@@ -67,7 +64,7 @@ func (e *endpoint) recover(ctx context.Context, failed <-chan error) error {
 		if err := e.store.recover(ctx, failed); err != nil {
 			return err
 		}
-	} else if err := e.threads.open("", e.svc.Store().Barrier, e.options, func(error) {}); err != nil {
+	} else if err := e.rt.OpenRows("", nil); err != nil {
 		return err
 	}
 	e.whole.Store(true)
@@ -76,8 +73,7 @@ func (e *endpoint) recover(ctx context.Context, failed <-chan error) error {
 
 // serve starts answering on every listener. An accept loop that ends by itself is reported.
 func (e *endpoint) serve(report func(error)) {
-	e.svc.Start()
-	e.threads.engine.Start()
+	e.rt.Start()
 	serveLoops(&e.tasks, e.srv, slices.Concat(e.bound, e.peers), report, func(err error) {
 		e.dead.Store(&err)
 		report(err)
@@ -99,10 +95,9 @@ func (e *endpoint) shutdown(ctx context.Context) error {
 	if e.beforeStore != nil {
 		e.beforeStore()
 	}
-	e.threads.engine.Close()
-	e.svc.Close()
-	e.options.lease.release(e.svc.Store())
-	return errors.Join(err, e.store.Close(), e.threads.close())
+	e.rt.Close()
+	e.options.lease.release(e.rt.Store)
+	return errors.Join(err, e.store.Close(), e.rt.CloseRows())
 }
 
 // abort ends an endpoint that never served.
@@ -112,7 +107,7 @@ func (e *endpoint) abort() {
 	}
 	abortLoops(e.bound, e.srv)
 	_ = e.store.Close()
-	_ = e.threads.close()
+	_ = e.rt.CloseRows()
 }
 
 func reactorConfig(k *config.Kernel, svc *ipc.Service, o Options) reactor.Config {
@@ -159,10 +154,17 @@ func limits(k *config.Kernel) link.Limits {
 	}
 }
 
-// serviceConfig completes the settings of the service. Where it reads zero as "default", the
-// settings' own zero becomes the smallest value that means the same.
+// serviceConfig completes the settings of the service.
 func serviceConfig(cfg *config.Config, o Options) ipc.Config {
 	c := cfg.Kernel.Config
+	c.Version, c.Recorder = o.Build.Version, o.recorder
+	return c
+}
+
+// runtimeConfig completes the settings of the state machines. Where they read zero as "default",
+// the settings' own zero becomes the smallest value that means the same.
+func runtimeConfig(cfg *config.Config, o Options) runtime.Config {
+	c := cfg.Kernel.RuntimeConfig
 	if c.DequeueLease == 0 {
 		c.DequeueLease = -1
 	}
@@ -170,12 +172,13 @@ func serviceConfig(cfg *config.Config, o Options) ipc.Config {
 		*d = max(*d, time.Nanosecond)
 	}
 	c.SmallPages = !cfg.Kernel.HugePages
-	c.Version, c.Logger, c.Recorder = o.Build.Version, o.Logger, o.recorder
+	c.Logger = o.Logger
 	c.Journaled = cfg.Store.Mode != config.StoreMemory
 	c.IdempotencyTTL = cfg.Toolhost.IdempotencyTTL
 	c.SnapshotBytes, c.SnapshotInterval = cfg.Store.SnapshotBytes, cfg.Store.SnapshotInterval
 	if c.Partitions = o.cluster.partitions(); o.lease != nil {
 		c.Partition = o.lease.partition
 	}
+	c.Threads = threadsConfig(&cfg.Threads, o)
 	return c
 }

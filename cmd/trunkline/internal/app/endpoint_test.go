@@ -52,7 +52,7 @@ func TestMetricNamesAreClean(t *testing.T) {
 	if err := e.recover(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.svc.Store().Snapshot(); err != nil {
+	if err := e.rt.Store.Snapshot(); err != nil {
 		t.Fatal(err)
 	}
 	if n, want := families(t, reg, "trunkline_store_"), len(storeMetrics)+1; n != want {
@@ -95,14 +95,17 @@ func TestSettingsReachTheParts(t *testing.T) {
 	if got := limits(&cfg.Kernel); !reflect.DeepEqual(got, want) {
 		t.Errorf("limits = %+v, want %+v", got, want)
 	}
-	s := serviceConfig(cfg, Options{})
-	if s.DequeueLease >= 0 || s.ProcessRetention <= 0 || s.ProcessRetention > time.Millisecond || s.DefaultQueryTimeout != 9*time.Millisecond {
+	if s := serviceConfig(cfg, Options{}); s.DefaultQueryTimeout != 9*time.Millisecond {
 		t.Errorf("service config = %+v", s)
+	}
+	s := runtimeConfig(cfg, Options{})
+	if s.DequeueLease >= 0 || s.ProcessRetention <= 0 || s.ProcessRetention > time.Millisecond {
+		t.Errorf("runtime config = %+v", s)
 	}
 	if s.MaxEnvelopes != 11 || s.MaxEnvelopeBytes != 12 || s.EnvelopeRetention != 1 ||
 		s.MaxSessions != 13 || s.MaxSessionBytes != 14 || s.SessionRetention != 15*time.Second ||
 		s.IdempotencyWindow != 16*time.Second || s.MaxIdempotencyKeys != 17 || s.MaxIdempotencyBytes != 18 {
-		t.Errorf("service config = %+v", s)
+		t.Errorf("runtime config = %+v", s)
 	}
 }
 

@@ -75,7 +75,7 @@ func (p *partition) live(ctx context.Context, c *replica) bool {
 	s.recovered()
 	c.ownListeners()
 	c.serve(s.report)
-	c.lease.own(c.kernel.svc.Store())
+	c.lease.own(c.kernel.rt.Store)
 	select {
 	case <-ctx.Done():
 		if s.options.cluster.dead.Load() {

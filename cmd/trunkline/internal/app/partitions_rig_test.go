@@ -111,7 +111,7 @@ func (r *partitionsRig) client(node int) *client.Conn {
 // sweep runs a garbage collection at each partition.
 func (r *partitionsRig) sweep() {
 	for p, s := range r.nodes {
-		s.parts[p].current.Load().kernel.svc.Sweep()
+		s.parts[p].current.Load().kernel.rt.Sweep()
 	}
 }
 

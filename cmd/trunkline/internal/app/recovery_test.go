@@ -17,9 +17,8 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
+	"trunkline/engine/runtime"
 	"trunkline/engine/store"
-	core "trunkline/engine/threads"
-	"trunkline/handlers/ipc"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ops"
 )
@@ -243,18 +242,16 @@ func TestStopDuringRecovery(t *testing.T) {
 	}
 }
 
-// recovered opens the storage that the settings name on a service of its own. interruptAt is the
-// number of the call to the store before which an interrupt comes, 0 for none; calls is how many
-// there were.
-func recovered(t *testing.T, to journal.Index, interruptAt int, set ...string) (svc *ipc.Service, calls int, err error) {
+// recovered opens the storage that the settings name on state machines of its own. interruptAt is
+// the number of the call to the store before which an interrupt comes, 0 for none; calls is how
+// many there were.
+func recovered(t *testing.T, to journal.Index, interruptAt int, set ...string) (rt *runtime.Runtime, calls int, err error) {
 	t.Helper()
 	c := settings(t, set...)
 	logger := slog.New(slog.DiscardHandler)
-	threads := newThreadState(&c.Threads, Options{Logger: logger})
-	svc = ipc.NewService(ipc.Config{Journaled: true, Machines: []store.Machine{threads.engine.Machine()}})
-	threads.engine.Join(svc.Store())
+	rt = runtime.New(runtimeConfig(c, Options{Logger: logger}))
 	var s *storage
-	s, err = newStorage(&c.Store, svc, threads, Options{Logger: logger, RecoverTo: to, openStore: opener(func() {
+	s, err = newStorage(&c.Store, rt, Options{Logger: logger, RecoverTo: to, openStore: opener(func() {
 		if calls++; calls == interruptAt {
 			s.stopped.Store(true)
 		}
@@ -265,8 +262,8 @@ func recovered(t *testing.T, to journal.Index, interruptAt int, set ...string) (
 	err = s.recover(t.Context(), nil)
 	steps := calls
 	_ = s.Close()
-	_ = threads.close()
-	return svc, steps, err
+	_ = rt.CloseRows()
+	return rt, steps, err
 }
 
 // TestInterruptedAnywhere: wherever a recovery is ended, with or without something to give up, the
@@ -297,8 +294,8 @@ func TestInterruptedAnywhere(t *testing.T) {
 				t.Fatalf("to %d: interrupted at call %d: %v", to, n, err)
 			}
 			back, _, err := recovered(t, 0, 0, set...)
-			if err != nil || back.Store().Digest() != first.Store().Digest() {
-				t.Fatalf("to %d: after an interruption at call %d: digest %x, want %x, %v", to, n, back.Store().Digest(), first.Store().Digest(), err)
+			if err != nil || back.Store.Digest() != first.Store.Digest() {
+				t.Fatalf("to %d: after an interruption at call %d: digest %x, want %x, %v", to, n, back.Store.Digest(), first.Store.Digest(), err)
 			}
 		}
 		if interrupted < steps/2 {
@@ -333,7 +330,7 @@ func TestOneSignalEndsAStartThatHangs(t *testing.T) {
 	answers, asked := make(chan struct{}), make(chan struct{})
 	var log banner
 	c := settings(t, "store.mode=always", "store.dir="+t.TempDir())
-	s, err := newStorage(&c.Store, ipc.NewService(ipc.Config{Journaled: true}), &threadState{engine: core.New(core.Config{})}, Options{
+	s, err := newStorage(&c.Store, runtime.New(runtimeConfig(c, Options{})), Options{
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		openStore: func(embedded.Config) (diskStore, error) {
 			close(asked)
@@ -364,7 +361,7 @@ func TestOneSignalEndsAStartThatHangs(t *testing.T) {
 func TestAFailureDuringAStartIsReturned(t *testing.T) {
 	for _, reason := range []error{syscall.ENOSPC, syscall.EACCES} {
 		c := settings(t, "store.mode=always", "store.dir="+t.TempDir())
-		s, err := newStorage(&c.Store, ipc.NewService(ipc.Config{Journaled: true}), &threadState{engine: core.New(core.Config{})}, Options{
+		s, err := newStorage(&c.Store, runtime.New(runtimeConfig(c, Options{})), Options{
 			Logger: slog.New(slog.DiscardHandler),
 			openStore: func(ec embedded.Config) (diskStore, error) {
 				store, err := embedded.Open(ec)
@@ -437,10 +434,8 @@ func TestAStartWaitsForItsStreams(t *testing.T) {
 		node.closed, node.close = context.WithCancel(t.Context())
 		defer node.close()
 		o := Options{Logger: node.log, cluster: node, lease: node.newLease(0, false)}
-		threads := newThreadState(&c.Threads, o)
-		svc := ipc.NewService(ipc.Config{Journaled: true, Machines: []store.Machine{threads.engine.Machine()}})
-		threads.engine.Join(svc.Store())
-		s, err := newStorage(&c.Store, svc, threads, o)
+		rt := runtime.New(runtimeConfig(c, o))
+		s, err := newStorage(&c.Store, rt, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,7 +447,7 @@ func TestAStartWaitsForItsStreams(t *testing.T) {
 		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) || strings.Contains(got, "18446744073709551615") {
 			t.Errorf("within %v: %v, want %q", within, err, want)
 		}
-		if err := errors.Join(s.Close(), threads.close()); err != nil {
+		if err := errors.Join(s.Close(), rt.CloseRows()); err != nil {
 			t.Error(err)
 		}
 	}

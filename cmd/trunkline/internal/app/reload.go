@@ -11,7 +11,6 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/obs"
 	"trunkline/engine/procgroup"
-	"trunkline/engine/threads"
 	"trunkline/handlers/exacta"
 	"trunkline/handlers/ops"
 )
@@ -144,11 +143,6 @@ func (s *server) limit(cfg *config.Config) {
 		s.web.srv.SetLimits(cfg.HTTP.MaxConnections, cfg.HTTP.MaxInFlight)
 	}
 	s.options.recorder.SetSlowThreshold(cfg.Admin.SlowThreshold)
-}
-
-// limit applies the limits of c.
-func (s *threadState) limit(c *config.Threads) {
-	s.engine.SetPostRates(threads.PostRates{PerAgent: c.RatePostPerAgentPerMinute, PerThread: c.RatePostPerThreadPerMinute})
 }
 
 // limit applies the limits of c.

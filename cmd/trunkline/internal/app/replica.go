@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	core "trunkline/engine/threads"
+
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/handlers/ipc"
 )
@@ -42,11 +44,11 @@ func (s *server) newReplica(partition int, again bool) (_ *replica, err error) {
 		return nil, err
 	}
 	if partition == 0 {
-		if c.tools, err = openTools(&cfg.Toolhost, c.kernel.svc, o); err != nil {
+		if c.tools, err = openTools(&cfg.Toolhost, c.kernel.rt, o); err != nil {
 			return nil, err
 		}
 	}
-	c.threads, err = openThreads(cfg, c.kernel.threads, c.kernel.svc, s.threads, o)
+	c.threads, err = openThreads(cfg, c.kernel.rt, s.threads, o)
 	return c, err
 }
 
@@ -77,7 +79,9 @@ func (c *replica) limit(cfg *config.Config) {
 	if c.tools != nil {
 		c.tools.loops.SetMaxConnections(cfg.Toolhost.MaxConnections)
 	}
-	c.kernel.threads.limit(&cfg.Threads)
+	c.kernel.rt.Threads.SetPostRates(core.PostRates{
+		PerAgent: cfg.Threads.RatePostPerAgentPerMinute, PerThread: cfg.Threads.RatePostPerThreadPerMinute,
+	})
 	if c.threads != nil {
 		c.threads.limit(&cfg.Threads)
 	}

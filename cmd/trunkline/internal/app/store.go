@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,12 +10,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/obs"
 	"trunkline/engine/store"
-	"trunkline/handlers/ipc"
 	"trunkline/handlers/ops"
 )
 
@@ -27,8 +27,7 @@ type storage struct {
 	rows      string // the directory of the rows of agent threads
 	mode      journal.Mode
 	recoverTo journal.Index
-	svc       *ipc.Service
-	threads   *threadState
+	rt        *runtime.Runtime
 	options   Options
 	logger    *slog.Logger
 	opener    func(embedded.Config) (diskStore, error)
@@ -65,8 +64,8 @@ type lastSnapshot struct {
 	at    time.Time
 }
 
-// newStorage returns the storage of svc, which is yet to be opened; nil in mode memory.
-func newStorage(c *config.Store, svc *ipc.Service, threads *threadState, o Options) (*storage, error) {
+// newStorage returns the storage of rt, which is yet to be opened; nil in mode memory.
+func newStorage(c *config.Store, rt *runtime.Runtime, o Options) (*storage, error) {
 	if c.Mode == config.StoreMemory {
 		if o.RecoverTo != 0 {
 			return nil, fmt.Errorf("cannot recover to index %d: store.mode is memory, which keeps nothing", o.RecoverTo)
@@ -77,7 +76,7 @@ func newStorage(c *config.Store, svc *ipc.Service, threads *threadState, o Optio
 	if err != nil {
 		return nil, err
 	}
-	s := &storage{cfg: c, rows: filepath.Join(c.Dir, o.lease.dirOf(embedded.RowsDir)), mode: mode, recoverTo: o.RecoverTo, svc: svc, threads: threads, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace, meter: newStorageMeter(o.recorder)}
+	s := &storage{cfg: c, rows: filepath.Join(c.Dir, o.lease.dirOf(embedded.RowsDir)), mode: mode, recoverTo: o.RecoverTo, rt: rt, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace, meter: newStorageMeter(o.recorder)}
 	if o.lease != nil {
 		s.opener = o.lease.openStore
 	} else if s.opener == nil {
@@ -103,12 +102,12 @@ func (s *storage) open() error {
 	var kept journal.Store = w
 	if shared, ok := disk.(*sharedStore); ok {
 		kept = watchedShared{w, shared}
-		s.threads.engine.SetArchive(watchedArchive{shared.Archive(), w, s.logger})
+		s.rt.Threads.SetArchive(watchedArchive{shared.Archive(), w, s.logger})
 	}
 	var log *journal.Log
 	err = s.options.lease.await(func() (err error) {
 		log, err = journal.Open(kept, journal.Config{
-			Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnWritten: s.written, OnFailure: s.fatal, Logger: s.logger,
+			Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.rt.Durable, OnWritten: s.written, OnFailure: s.fatal, Logger: s.logger,
 		})
 		return err
 	})
@@ -119,18 +118,15 @@ func (s *storage) open() error {
 	s.store.Store(w)
 	s.log.Store(log)
 	s.progress.opened(time.Now())
-	if err = s.threads.open(s.rows, s.barrier, s.options, s.fatal); err != nil {
+	if err = s.rt.OpenRows(s.rows, s.fatal); err != nil {
 		_ = log.Close()
 		return err
 	}
-	rows := s.threads.db.Load()
-	full := func() bool { return disk.Full() || rows.Full() }
-	broken := func() bool { return disk.Broken() || rows.Broken() }
-	ro := store.RecoverOptions{Full: full, Broken: broken, Progress: func(p store.RecoverProgress) { s.progress.report(p, time.Now()) }}
+	ro := store.RecoverOptions{Full: disk.Full, Broken: disk.Broken, Progress: func(p store.RecoverProgress) { s.progress.report(p, time.Now()) }}
 	if l := s.options.lease; l != nil {
 		ro.Beat, ro.Stale = l.beats, l.stale
 	}
-	err = s.svc.Store().Recover(log, ro)
+	err = s.rt.Recover(log, ro)
 	if err != nil {
 		end := log.Appended()
 		_ = log.Close()
@@ -144,17 +140,6 @@ func (s *storage) open() error {
 		s.openCheckpoints()
 	}
 	return nil
-}
-
-// barrier is that of the store. While the journal is read, all that is in it is safe.
-func (s *storage) barrier(ctx context.Context) error {
-	s.mu.Lock()
-	serves := s.serves
-	s.mu.Unlock()
-	if !serves {
-		return nil
-	}
-	return s.svc.Store().Barrier(ctx)
 }
 
 // serve makes every further failure end the process, and returns the failure that came before, if
@@ -278,7 +263,7 @@ func (s *storage) view(now time.Time) ops.Store {
 // directory of its store.
 func (s *storage) disk(w *watched) embedded.Stats {
 	st := w.Stats()
-	if rows := s.threads.db.Load(); rows != nil && s.options.lease != nil {
+	if rows := s.rt.Rows(); rows != nil && s.options.lease != nil {
 		st.DiskBytes += rows.Stats().DiskBytes
 	}
 	return st

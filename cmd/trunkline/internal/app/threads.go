@@ -10,14 +10,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
-	"trunkline/engine/store/rows"
 	"trunkline/engine/stream"
 	core "trunkline/engine/threads"
-	"trunkline/handlers/ipc"
 	"trunkline/handlers/threads"
 	threadlines "trunkline/handlers/threads/lines"
 	"trunkline/handlers/threads/mcp"
@@ -25,15 +25,9 @@ import (
 	threadweb "trunkline/handlers/threads/web"
 )
 
-// threadState is the state of agent threads. It is there without a listener, too: the journal may
-// have their records.
-type threadState struct {
-	engine *core.Engine
-	db     atomic.Pointer[rows.DB] // nil until open
-}
-
-// newThreadState returns the state, whose rows are yet to be opened.
-func newThreadState(c *config.Threads, o Options) *threadState {
+// threadsConfig returns the limits of the state of agent threads. It is there without a listener,
+// too: the journal may have their records.
+func threadsConfig(c *config.Threads, o Options) core.Config {
 	triggers := core.DefaultTriggers
 	triggers.MaxRetries, triggers.MaxResumes = uint32(c.TriggerMaxRetries), uint32(c.TriggerResumeMaxAttempts)
 	triggers.Recheck, triggers.MaxDefer = c.TriggerRecheck.Milliseconds(), c.TriggerMaxDefer.Milliseconds()
@@ -47,8 +41,7 @@ func newThreadState(c *config.Threads, o Options) *threadState {
 	case config.UnreadAll:
 		triggers.Unread = core.TriggerAll
 	}
-	s := &threadState{}
-	s.engine = core.New(core.Config{
+	return core.Config{
 		HotBytes: c.HotBytes / o.cluster.partitions(), MaxThreads: c.MaxThreads, MaxSessions: c.MaxSessions,
 		KeyWindow: c.IdempotencyWindow.Milliseconds(), Triggers: triggers,
 		PostsPerAgent: c.RatePostPerAgentPerMinute, PostsPerThread: c.RatePostPerThreadPerMinute,
@@ -56,26 +49,7 @@ func newThreadState(c *config.Threads, o Options) *threadState {
 			o.Logger.Error("the rows of agent threads failed, stopping at once", "error", err)
 			os.Exit(1)
 		},
-	})
-	return s
-}
-
-// open opens the rows in dir, which is empty in mode memory. barrier waits for the journal.
-func (s *threadState) open(dir string, barrier func(context.Context) error, o Options, fatal func(error)) error {
-	db, err := rows.Open(rows.Config{Dir: dir, Memory: dir == "", Barrier: barrier, OnFatal: fatal, Logger: o.Logger})
-	if err != nil {
-		return fmt.Errorf("cannot open the rows of agent threads: %w", err)
 	}
-	s.db.Store(db)
-	return s.engine.SetRows(core.StoredRows(db))
-}
-
-// close releases the rows. Nothing changes any more.
-func (s *threadState) close() error {
-	if db := s.db.Load(); db != nil {
-		return db.Close()
-	}
-	return nil
 }
 
 // protocolThreads is the protocol of agent threads, as lists of connections have it.
@@ -84,7 +58,7 @@ const protocolThreads = "threads"
 // threadEndpoint is the agent threads of a partition with everything that moves their bytes.
 type threadEndpoint struct {
 	name     string // what the names of its connections of lines begin with
-	state    *threadState
+	engine   *core.Engine
 	shared   *threadServer
 	mcp      *mcp.Handler
 	service  *threads.Service
@@ -109,12 +83,12 @@ type threadEndpoint struct {
 
 // openThreads binds the listeners of agent threads, which are those of the router where there are
 // several partitions; nil where agent threads are closed.
-func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, shared *threadServer, o Options) (_ *threadEndpoint, err error) {
+func openThreads(cfg *config.Config, rt *runtime.Runtime, shared *threadServer, o Options) (_ *threadEndpoint, err error) {
 	if shared == nil {
 		return nil, nil
 	}
 	c := &cfg.Threads
-	t := &threadEndpoint{name: o.named(protocolThreads), state: state, shared: shared, cfg: cfg, clients: o.cluster.legs, recorder: o.recorder, meter: method.NewMeter(o.recorder)}
+	t := &threadEndpoint{name: o.named(protocolThreads), engine: rt.Threads, shared: shared, cfg: cfg, clients: o.cluster.legs, recorder: o.recorder, meter: method.NewMeter(o.recorder)}
 	defer func() {
 		if err != nil {
 			t.abort()
@@ -128,9 +102,8 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, share
 	if err != nil {
 		return nil, err
 	}
-	st := svc.Store()
 	t.service = threads.New(threads.Config{
-		Engine: state.engine, Await: st.Await, Resume: resume, Spawn: spawn, MaxDefer: c.TriggerMaxDefer,
+		Engine: rt.Threads, Await: rt.Store.Await, Resume: resume, Spawn: spawn, MaxDefer: c.TriggerMaxDefer,
 		Busy: shared.HumanTyping, Logger: o.Logger,
 	})
 	if !o.cluster.several() {
@@ -142,13 +115,13 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, share
 	issuers, connections := authServers(c), t.clients(c.MaxConnections)
 	t.mcp = t.newMCP(c, issuers, o)
 	t.web = threadweb.New(threadweb.Config{
-		Name: o.named(protocolThreads + "-http"), Rows: method.Rows, Dispatcher: t.service, Verify: shared.verifier.Verify, Peers: shared.peers, Pending: shared.pending, IDs: state.engine.AppendRequestID, Unready: shared.unready, Metrics: contractMetrics(state.engine, t.jobs),
+		Name: o.named(protocolThreads + "-http"), Rows: method.Rows, Dispatcher: t.service, Verify: shared.verifier.Verify, Peers: shared.peers, Pending: shared.pending, IDs: rt.Threads.AppendRequestID, Unready: shared.unready, Metrics: contractMetrics(rt.Threads, t.jobs),
 		MCP: t.mcp, Metadata: mcp.Metadata(c.PublicURL, issuers), ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers),
 		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: threadweb.Limits{Connections: connections}, Meter: t.meter, Logger: o.Logger,
 	})
 	t.lines = threadlines.New(threadlines.Config{
-		Dispatcher: t.service, Verifier: shared.verifier, Peers: shared.peers, Gate: svc.Gate(), Skew: c.ClockSkew.Seconds(), Lookup: method.Lookup,
-		NewRequestID: state.engine.AppendRequestID, Meter: t.meter, Logger: o.Logger,
+		Dispatcher: t.service, Verifier: shared.verifier, Peers: shared.peers, Gate: &rt.Gate, Skew: c.ClockSkew.Seconds(), Lookup: method.Lookup,
+		NewRequestID: rt.Threads.AppendRequestID, Meter: t.meter, Logger: o.Logger,
 	})
 	t.loops, err = reactor.New(reactor.Config{Loops: o.loops(c.Loops), Config: stream.Config{Protocol: protocolThreads, Name: t.name, MaxConnections: connections, Files: o.files,
 		Limits: t.lines.Limits(), Open: t.taps.Opener(t.lines.Open), Refuse: t.lines.AppendRefusal, Logger: o.Logger}})
@@ -161,7 +134,7 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, share
 // newMCP returns what answers MCP clients.
 func (t *threadEndpoint) newMCP(c *config.Threads, issuers []string, o Options) *mcp.Handler {
 	return mcp.New(mcp.Config{
-		Rows: method.Rows, Dispatcher: t.service, Verify: t.shared.verifier.Verify, Peers: t.shared.peers, Pending: t.shared.pending, IDs: t.state.engine.AppendRequestID,
+		Rows: method.Rows, Dispatcher: t.service, Verify: t.shared.verifier.Verify, Peers: t.shared.peers, Pending: t.shared.pending, IDs: t.engine.AppendRequestID,
 		ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers), PublicURL: c.PublicURL, AllowedOrigins: c.MCPOrigins,
 		AllowedHosts:   c.AllowedHosts,
 		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute, Draining: t.draining.Load, Meter: t.meter, Count: func(f method.Condition) { t.web.Count(f) }, Logger: o.Logger,

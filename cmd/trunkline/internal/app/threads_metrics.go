@@ -49,12 +49,12 @@ var threadMetrics = []metric[threadStats]{
 
 // threadStats returns nil before the rows are open.
 func (c *replica) threadStats() *threadStats {
-	s := c.kernel.threads
-	db := s.db.Load()
+	rt := c.kernel.rt
+	db := rt.Rows()
 	if db == nil {
 		return nil
 	}
-	st := &threadStats{Stats: s.engine.Stats(), rows: db.Stats()}
+	st := &threadStats{Stats: rt.Threads.Stats(), rows: db.Stats()}
 	if c.threads != nil {
 		st.lines = c.threads.lines.Counts()
 	}

@@ -179,7 +179,7 @@ func (s *server) openThreadRouter(o Options) (*threadRouter, error) {
 	}
 	rc := route.Config{
 		Partitions: len(s.parts), Dial: s.dialer(threadsService), Hold: o.cluster.term, MaxConnections: cfg.Threads.MaxConnections,
-		IDs: func(dst []byte) []byte { return s.first().kernel.threads.engine.AppendRequestID(dst) }, Files: o.files, Logger: s.log,
+		IDs: func(dst []byte) []byte { return s.first().kernel.rt.Threads.AppendRequestID(dst) }, Files: o.files, Logger: s.log,
 	}
 	r := &threadRouter{web: route.NewWeb(rc), webBound: web, lnBound: lines}
 	rc.Dial = s.dialer(linesService)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"trunkline/engine/runtime"
+
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/cmd/trunkline/internal/toolset"
 	"trunkline/engine/bus"
@@ -17,7 +19,6 @@ import (
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
 	"trunkline/engine/stream"
-	"trunkline/handlers/ipc"
 	"trunkline/handlers/toolhost"
 )
 
@@ -34,32 +35,32 @@ type toolEndpoint struct {
 
 // openTools binds every address of toolhost.listen_addr or none; without addresses it returns nil.
 // Nothing is accepted before Serve.
-func openTools(c *config.Toolhost, svc *ipc.Service, o Options) (*toolEndpoint, error) {
+func openTools(c *config.Toolhost, rt *runtime.Runtime, o Options) (*toolEndpoint, error) {
 	if len(c.ListenAddr) == 0 {
 		return nil, nil
 	}
-	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1, Events: emitTo(svc.Bus())})
+	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1, Events: emitTo(rt.Bus)})
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the tools (toolhost.plugins, toolhost.root): %w", err)
 	}
 	t := &toolEndpoint{set: set}
-	if err := t.open(c, svc, o); err != nil {
+	if err := t.open(c, rt, o); err != nil {
 		t.abort()
 		return nil, err
 	}
 	return t, nil
 }
 
-func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options) (err error) {
+func (t *toolEndpoint) open(c *config.Toolhost, rt *runtime.Runtime, o Options) (err error) {
 	log := o.Logger
 	tc, err := toolServerConfig(t.set, c, log)
 	if err != nil {
 		return err
 	}
 	tc.Files, tc.Recorder = o.files, o.recorder
-	tc.Events, tc.EventsWanted = emitTo(svc.Bus()), svc.Bus().Wants
-	if tc.Keys = svc.Keys(); tc.Keys != nil {
-		tc.Journal = svc.Store() // outcomes outlive the server with everything else
+	tc.Events, tc.EventsWanted = emitTo(rt.Bus), rt.Bus.Wants
+	if tc.Keys = rt.Outcomes; tc.Keys != nil {
+		tc.Journal = rt.Store // outcomes outlive the server with everything else
 	}
 	t.set.Warn(log)
 	t.srv = toolhost.New(tc)

@@ -28,7 +28,7 @@ func (*asleep) Wake() {}
 
 func TestEventsOnABus(t *testing.T) {
 	var c toolhost.Config
-	b := bus.New(bus.Config{StreamEvents: 2, EventBody: eventText})
+	b := bus.New(bus.Config{StreamBufferEvents: 2, EventBody: eventText})
 	defer b.Close()
 	c.Events, c.EventsWanted = emitTo(b), b.Wants
 	c.Events(toolhost.Event{Name: "toolhost.a", Payload: []byte(`{"n":0}`)}) // without a subscriber

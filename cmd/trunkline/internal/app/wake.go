@@ -77,7 +77,7 @@ func (w *wakers) start(t *threadEndpoint) error {
 			select {
 			case <-w.stop:
 				return
-			case <-t.state.engine.Woken():
+			case <-t.engine.Woken():
 				s.Wake()
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"trunkline/engine/runtime"
 	"trunkline/handlers/exchange"
 	"trunkline/handlers/ipc"
 )
@@ -45,11 +46,15 @@ type Config struct {
 	dev       bool
 }
 
+// RuntimeConfig is the configuration of the state machines, under a name that Kernel can embed.
+type RuntimeConfig = runtime.Config
+
 // Kernel is the section of kernel IPC (kernel-ipc §6) and of the envelope services on it (envelope
 // §6). The settings of the service are fields of its own configuration.
 type Kernel struct {
 	Access
 	ipc.Config
+	RuntimeConfig
 	Loops         int
 	WriteTimeout  time.Duration
 	ShutdownGrace time.Duration

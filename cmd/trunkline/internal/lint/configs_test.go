@@ -45,6 +45,7 @@ var leftDefault = map[string]string{
 	"engine/kernel.Config.Defaults":               "SetQuotaDefaults sets them, and the journal keeps them",
 	"engine/kernel.Config.Shards":                 defaultSize,
 	"engine/orchestration.Config.NewID":           "identifiers are random, and Owns decides which are taken",
+	"engine/runtime.Config.Now":                   defaultClock,
 	"engine/store/rows.Config.CacheBytes":         defaultSize,
 	"engine/store/rows.Config.FS":                 defaultDisk,
 	"engine/store/rows.Config.MemTableBytes":      defaultSize,
@@ -54,7 +55,6 @@ var leftDefault = map[string]string{
 	"engine/threads.TriggerConfig.MaxJobs":        defaultBound,
 	"handlers/ipc.Config.AnswerBufferBytes":       defaultBound,
 	"handlers/ipc.Config.FramesPerTurn":           defaultSize,
-	"handlers/ipc.Config.Now":                     defaultClock,
 	"handlers/ipc.Config.TurnBytes":               defaultSize,
 	"handlers/ipc.Config.UnsentBytes":             defaultBound,
 	"handlers/ipc/route.Config.MaxCalls":          defaultBound,
@@ -67,7 +67,10 @@ var leftDefault = map[string]string{
 }
 
 // sections are those of the settings with the fields of a Config, by their names.
-var sections = map[string]string{"handlers/ipc.Config": "kernel", "handlers/exchange.HTTPConfig": "http"}
+var sections = map[string]string{
+	"engine/bus.Config": "kernel", "engine/kernel.Config": "kernel", "engine/orchestration.Config": "kernel",
+	"engine/runtime.Config": "kernel", "handlers/ipc.Config": "kernel", "handlers/exchange.HTTPConfig": "http",
+}
 
 // readConfig is a Config that is no setting of a part: the file of a project.
 const readConfig = "handlers/exacta/workspace.Config"
@@ -141,6 +144,9 @@ func takeSet(f *goFile, unset map[string]bool) {
 			name = s.Name.Name
 		}
 		dirs[name] = dir
+		if dir == "engine/runtime" { // its Config embeds those
+			dirs["."], dirs[".."], dirs["..."] = "engine/bus", "engine/kernel", "engine/orchestration"
+		}
 	}
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -167,7 +173,7 @@ func takeSet(f *goFile, unset map[string]bool) {
 		case *ast.AssignStmt:
 			for _, l := range n.Lhs {
 				sel, ok := l.(*ast.SelectorExpr)
-				if !ok || !anyUnder(f.dir, []string{"cmd", "handlers"}) { // where parts are put together
+				if !ok || !anyUnder(f.dir, []string{"cmd", "handlers", "engine/runtime"}) { // where parts are put together
 					continue
 				}
 				for _, dir := range dirs {

@@ -26,6 +26,7 @@ var directions = []direction{
 		"connections and nodes: they know no protocol"},
 	{[]string{"engine/journal", "engine/store"}, []string{"engine/internal", "engine/journal"},
 		"the log and what stands in it: bytes without a meaning"},
+	{[]string{"engine/runtime"}, []string{"codec", "engine"}, "the state of a process: it puts the machines together"},
 	{[]string{"engine"},
 		[]string{"codec", "engine/internal", "engine/link", "engine/table", "engine/store", "engine/journal", "engine/envelope"},
 		"state machines: they decide; none knows a connection or another state machine"},
