@@ -1,3 +1,4 @@
+// Package transcode turns JSON text into MessagePack and back, without a tree in between.
 package transcode
 
 import (

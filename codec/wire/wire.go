@@ -1,3 +1,5 @@
+// Package wire holds what every protocol has on the wire: the closed set of error codes and the
+// limits of protocols. It has no state, no I/O and no dependencies.
 package wire
 
 // Code is the closed set of error codes that a peer may see (kernel-ipc §3.5). It does not

@@ -136,3 +136,157 @@ func (t *Table) Cancel(k Key, w Waiter) bool {
 	}
 	return false
 }
+
+// Finish ends the execution of k, which is in flight, with the outcome r, wakes the waiters with it
+// and returns it as they get it: a copy. Its Stored.Index must be durable before it is shown. It is
+// nil, and nothing happens, if k is not in flight. The outcome is valid for Config.TTL from now;
+// one larger than Config.MaxBytes is not kept. Completed entries are evicted to make room for it.
+func (t *Table) Finish(k Key, r Stored) *Stored { return t.complete(&k, running, &r) }
+
+// complete ends k, which must be in state from, with a copy of r.
+func (t *Table) complete(k *Key, from state, r *Stored) *Stored {
+	c := r.clone()
+	now := t.now()
+	s := t.shardOf(k)
+	for {
+		ok, waiters, fits := s.complete(k, from, c, now)
+		if !ok {
+			return nil
+		}
+		if fits {
+			wake(waiters, c)
+			return c
+		}
+		t.makeRoom(now)
+	}
+}
+
+// complete ends k if it is in state from (ok) and there is room for r (fits). Caller does not hold
+// mu.
+func (s *shard) complete(k *Key, from state, r *Stored, now int64) (ok bool, waiters []Waiter, fits bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, e := s.table, s.entries[*k]
+	if e == nil || e.state != from || s.expired(e, now) {
+		return false, nil, false
+	}
+	if r.size() > t.maxBytes && !t.noEviction {
+		waiters = s.detach(e, r)
+		s.drop(e, ChangeDropped, now)
+		r.Index = e.index
+		return true, waiters, true
+	}
+	if t.noEviction {
+		t.bytes.Add(r.size())
+	} else if !reserve(&t.bytes, r.size(), t.maxBytes) {
+		if from == unknown {
+			s.touch(e) // so that it is not evicted to make room for its own result
+		}
+		return true, nil, false
+	}
+	waiters = s.detach(e, r)
+	s.settle(e, done, r, now)
+	s.record(ChangeFinished, e, now)
+	r.Index = e.index
+	return true, waiters, true
+}
+
+// Release ends the reservation of k, which is in flight, without an execution (toolhost §4.3 steps
+// 8-10), and reports whether it was. The waiters are woken with nil. A reservation that Restart
+// made is unknown again, since the attempt before it may have had its effect; any other is gone.
+func (t *Table) Release(k Key) bool {
+	now := t.now()
+	waiters, ok := t.shardOf(&k).release(&k, now)
+	wake(waiters, nil)
+	return ok
+}
+
+// release is Release without waking. Caller does not hold mu.
+func (s *shard) release(k *Key, now int64) (waiters []Waiter, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[*k]
+	if e == nil || e.state != running {
+		return nil, false
+	}
+	waiters = s.detach(e, nil)
+	if e.attempt == 1 {
+		s.drop(e, ChangeReleased, now)
+		return waiters, true
+	}
+	s.record(ChangeReleased, e, now)
+	e.attempt--
+	s.settle(e, unknown, nil, now)
+	return waiters, true
+}
+
+// wake calls the waiters. Caller holds no lock.
+func wake(waiters []Waiter, r *Stored) {
+	for _, w := range waiters {
+		w.Wake(r)
+	}
+}
+
+// Restart puts k, which is Interrupted, in flight again and returns the number of the attempt, at
+// least
+// 2. ok is false if another caller was faster or the entry is gone: call Begin again. The caller
+// ends it with Finish or Release.
+func (t *Table) Restart(k Key) (attempt uint32, ok bool) {
+	now := t.now()
+	s := t.shardOf(&k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.unknown(&k, now)
+	if e == nil || !e.repeatable {
+		return 0, false
+	}
+	s.restart(e, now)
+	return e.attempt, true
+}
+
+// FinishUnknown gives k, which is Unknown or Interrupted, the outcome r, an error as a rule, and
+// returns it as Finish does; nil if another caller was faster or the entry is gone: call Begin
+// again.
+func (t *Table) FinishUnknown(k Key, r Stored) *Stored { return t.complete(&k, unknown, &r) }
+
+// unknown returns the entry of k if it is valid and unknown, else nil.
+func (s *shard) unknown(k *Key, now int64) *entry {
+	e := s.find(k, now)
+	if e == nil || e.state != unknown {
+		return nil
+	}
+	return e
+}
+
+// Recovered ends a replay and returns how many entries are Unknown. It is called once, before the
+// table is used. The window of an Unknown entry starts now: the execution may have gone on until
+// the process ended. An end that lies in the future, because the clock did not go on where the
+// journal ended, counts as now.
+func (t *Table) Recovered() (unknowns int) {
+	now := t.now()
+	t.due.Store(none)
+	for i := range t.shards {
+		unknowns += t.shards[i].recovered(now)
+	}
+	return unknowns
+}
+
+// recovered is Recovered for one shard. Caller does not hold mu.
+func (s *shard) recovered(now int64) (unknowns int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.entries {
+		if e.state == unknown {
+			unknowns++
+		}
+		if e.state == unknown || e.state == done && e.at > now {
+			s.unlink(byEnd, e)
+			e.at = now
+			s.link(byEnd, e)
+		}
+	}
+	if head := s.lists[byEnd].head; head != nil {
+		s.table.noteDue(s.table.expiry(head.at))
+	}
+	return unknowns
+}

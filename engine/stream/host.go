@@ -1,3 +1,25 @@
+// Package stream serves link.Sessions over anything that reads and writes bytes and may block doing
+// so: TLS, stdio, pipes, and connections that left an event loop. Each connection has two
+// goroutines, and a third once it has begun to read ahead.
+//
+//	          ┌──────── reader ────────┐   replies    ┌──────── writer ────────┐
+//	Read ───► │ Feed, until it may not │ ───────────► │ replies, then one Pump │ ───► Write
+//	          └────────────────────────┘              └────────────────────────┘
+//	               │ read ahead   ▲   while replies exceed UnsentBytes,   │  ▲
+//	               ▼              └─ or the session is blocked ── room ───┘  └── Port.Wake
+//	             bytes kept ──► tender: Feed while the reader reads, Pump while the writer writes
+//
+// A connection's mutex guards its session and what the goroutines share; it is never held during a
+// Read or a Write. A blocking Write is the back-pressure: while it lasts, replies gather up to
+// Limits.UnsentBytes, then the session stops, then what is read ahead gathers up to
+// Limits.AheadBytes and AheadFrames, then the reader stops, then the peer's window closes
+// (kernel-ipc §2.5, toolhost §2.2). Without AheadBytes the reader stops with the session.
+//
+// A connection ends by lingering (delivery): its socket is closed when its peer has all output, not
+// when the socket has.
+//
+// Timers need no timer each: one janitor per Host looks at all connections twice a second, so a
+// timer of T fires in [T, T+1 s] (kernel-ipc §2.4).
 package stream
 
 import (
@@ -260,4 +282,44 @@ func (h *Host) Shutdown(ctx context.Context) error {
 	h.Gate.AwaitRest(grace, h.cfg.Limits.DrainWithin)
 	_ = h.Gate.Wait(grace)
 	return h.Close(ctx)
+}
+
+// TickEvery is how often owners look at their timers: twice per second, because the end of a
+// request may be noticed one tick late and its timer one tick later, and both together must stay
+// within the second that kernel-ipc §2.4 allows.
+const TickEvery = 500 * time.Millisecond
+
+// janitor closes connections whose timers ran out or whose peer is gone.
+func (h *Host) janitor() {
+	tick := time.NewTicker(TickEvery)
+	defer tick.Stop()
+	var conns []*conn
+	for {
+		select {
+		case <-h.stopped:
+			return
+		case <-tick.C:
+		}
+		h.cfg.OnTick()
+		now := h.cfg.Now()
+		conns = h.list(conns[:0])
+		for _, c := range conns {
+			if r, ok := c.overdue(now); ok {
+				c.abort(r)
+			} else if c.lost() {
+				c.abort(link.ReasonError)
+			}
+		}
+		clear(conns)
+	}
+}
+
+// lost reports whether the peer of a connection that has ended is gone altogether: such a socket is
+// not read any more, and a reset that comes while an answer is outstanding would be noticed only by
+// sending it. Before Session.EOF there may be frames to serve, and the reader notices.
+func (c *conn) lost() bool {
+	c.mu.Lock()
+	ended := c.Peer == link.PeerEOF && !c.released
+	c.mu.Unlock()
+	return ended && c.sock.hungUp()
 }

@@ -2,9 +2,13 @@ package threads
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"slices"
 
+	"trunkline/codec/jsonx"
 	"trunkline/engine/journal"
+	"trunkline/engine/threads/summary"
 )
 
 // errLostRow means that a message which memory does not have is not in the rows either.
@@ -120,4 +124,151 @@ func (e *Engine) eachRow(t *thread, first, last uint64, f func(*message) bool) e
 		return bad == nil && f(&m)
 	})
 	return errors.Join(err, bad)
+}
+
+// listBatch is how many threads List takes per hold of the lock of the table.
+const listBatch = 256
+
+// Listed is a thread as operators see it, of any workspace.
+type Listed struct {
+	View
+	// Number is its place in the order of creation, from 1 on, Latest the number of its last
+	// message.
+	Number, Latest uint64
+}
+
+// List calls visit for the threads that were made before the one of a number, 0 for all, newest
+// first, until visit returns false. No lock is held: visit may be slow.
+func (e *Engine) List(before uint64, visit func(*Listed) bool) {
+	for {
+		batch := e.numbers.before(before)
+		for _, t := range batch {
+			if l := t.listed(); !visit(&l) {
+				return
+			}
+		}
+		if len(batch) < listBatch {
+			return
+		}
+		before = batch[len(batch)-1].made.Number
+	}
+}
+
+// Show returns a thread of any workspace. ok is false if there is none.
+func (e *Engine) Show(id []byte) (l Listed, ok bool) {
+	t := e.find(id)
+	if t == nil {
+		return l, false
+	}
+	return t.listed(), true
+}
+
+func (t *thread) listed() Listed {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Listed{t.view(), t.made.Number, t.latest}
+}
+
+// before returns the threads before a number, 0 for the end, latest first, at most listBatch.
+func (n *numbers) before(number uint64) []*thread {
+	n.Lock()
+	defer n.Unlock()
+	end := len(n.list)
+	if number > 0 {
+		end, _ = slices.BinarySearchFunc(n.list, number, func(t *thread, number uint64) int { return cmp.Compare(t.made.Number, number) })
+	}
+	batch := slices.Clone(n.list[max(0, end-listBatch):end])
+	slices.Reverse(batch)
+	return batch
+}
+
+// sort puts the list into the order of numbers, which a snapshot does not have.
+func (n *numbers) sort() {
+	n.Lock()
+	defer n.Unlock()
+	slices.SortFunc(n.list, func(a, b *thread) int { return cmp.Compare(a.made.Number, b.made.Number) })
+}
+
+// maxWindows is how many windows are in memory at a time: one of events with the longest metadata
+// takes 256 MB.
+const maxWindows = 4
+
+// Summary is what a thread is about.
+type Summary struct {
+	summary.Summary
+	// Status is that of the thread.
+	Status Status
+	// Index is what the journal has to be durable up to before it is shown.
+	Index journal.Index
+}
+
+// Summarize returns the summary of the last messages of a thread, at most n (threads §4.7). It may
+// wait for a disk, and for other summaries.
+func (e *Engine) Summarize(a *Actor, id []byte, n int) (s Summary, _ Refusal) {
+	e.windows <- struct{}{}
+	defer func() { <-e.windows }()
+	w, ref := e.window(a, id, n)
+	if ref.Code != OK {
+		return s, ref
+	}
+	return Summary{summary.Summarize(w.messages, w.latest, w.status.String()), w.status, w.index}, Refusal{}
+}
+
+// window is the end of a thread: what a summary looks at.
+type window struct {
+	messages []summary.Message
+	latest   uint64 // number of the last message
+	status   Status // of the thread
+	index    journal.Index
+}
+
+func (e *Engine) window(a *Actor, id []byte, n int) (w window, _ Refusal) {
+	t, code := e.open(a, id, a.Rank == Participant)
+	if code != OK {
+		return w, Refusal{Code: code}
+	}
+	w.latest, w.status, w.index = t.visible(max(e.safe(), a.Seen)), t.status, t.index
+	first := w.latest - min(w.latest, uint64(n)) + 1
+	start := t.latest - uint64(len(t.hot)) + 1 // of what is in memory: it stays while it is referred to
+	var hot []ref
+	if start <= w.latest {
+		hot = slices.Clone(t.hot[max(first, start)-start : w.latest-start+1])
+	}
+	t.mu.Unlock()
+	w.messages = make([]summary.Message, 0, w.latest-first+1)
+	var body []byte
+	seq := first
+	add := func(m *message) bool {
+		var text summary.Message
+		text, body = m.summarized(seq, body)
+		w.messages = append(w.messages, text)
+		seq++
+		return true
+	}
+	if last := min(w.latest, start-1); first <= last {
+		if err := e.eachRow(t, first, last, add); err != nil {
+			return w, Refusal{Code: Failed, Err: err}
+		}
+	}
+	for i := range hot {
+		m, err := parseRow(hot[i].row())
+		if err != nil {
+			return w, Refusal{Code: Failed, Err: err}
+		}
+		add(&m)
+	}
+	return w, Refusal{}
+}
+
+// summarized returns what a summary reads of message seq. buf is for it to use.
+func (m *message) summarized(seq uint64, buf []byte) (s summary.Message, _ []byte) {
+	buf = jsonx.AppendUnescaped(buf[:0], m.body)
+	s = summary.Message{Seq: seq, ID: string(appendID(nil, messagePrefix, &m.id)), Sender: string(m.sender), Kind: m.kind.String(), Body: summary.Clip(buf)}
+	if m.kind != Chat {
+		s.Metadata = slices.Clone(m.metadata)
+	}
+	if m.replies {
+		s.InReplyTo = string(appendID(nil, messagePrefix, &m.reply))
+	}
+	return s, buf
 }

@@ -1,10 +1,31 @@
+// Package diff reads, checks, applies and makes unified diffs of one file (exacta §4.16). It works
+// on text and on the bytes of one file; it opens nothing.
+//
+//	--- a/README.md          or /dev/null: the file is created
+//	+++ b/README.md          or /dev/null: the file is deleted
+//	@@ -1,3 +1,4 @@          hunks, in the order of the file; none for an empty file
+//	 # Demo                  context
+//	-Hello.                  of the old side only
+//	+Hi.                     of the new side only
+//	\ No newline at end of file
+//
+// Parse applies rules 1 to 5 in the order of the contract, Apply what rule 7 demands of the
+// content. Rule 6 is between them and is not here: it looks at the disk and at secrets. A refusal
+// is a Problem: the code of the error, the token of the rule, and where.
+//
+// A diff fits at its line numbers and nowhere else, byte for byte. The numbers of a side without
+// lines name the line before the change, as diff and git write them.
 package diff
 
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff/lcs"
+
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/relpath"
 )
 
 // Make returns the diff from old to new of the file at path, in the form that the server sends
@@ -111,4 +132,54 @@ func writeLines(b *strings.Builder, sign byte, lines []string) {
 			b.WriteString("\n" + noNewline + "\n")
 		}
 	}
+}
+
+// Codes of problems (exacta §4.16).
+const (
+	invalid = "VAL-003"
+	drifted = "VAL-005"
+	absent  = "FS-001"
+)
+
+// Problem is why a diff is refused. Text is the path where the code's message names one, else a
+// place such as "line 4"; it never holds content.
+type Problem struct {
+	Code  string // of the registry, exacta §3.7
+	Token string // of the rule, exacta §4.16
+	Text  string
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Code + " " + p.Token + ": " + p.Text }
+
+// Fault returns the problem as an error for clients. prefix precedes the token in the detail: for
+// a diff of a set it is "diffs[0] ".
+func (p *Problem) Fault(prefix string) *fault.Fault {
+	return fault.New(p.Code, prefix+p.Token+": "+p.Text, p.Text)
+}
+
+// atLine returns a problem of a line of the diff, counted from 1.
+func atLine(token string, n int) *Problem {
+	return &Problem{Code: invalid, Token: token, Text: "line " + strconv.Itoa(n)}
+}
+
+// ofPath returns the problem of an unsafe path, nil if it is safe.
+func ofPath(path string) *Problem {
+	code, token := relpath.Check(path)
+	if code == "" {
+		return nil
+	}
+	return &Problem{Code: code, Token: token, Text: shown(path)}
+}
+
+// shown returns path, cut to the length of the longest legal one.
+func shown(path string) string {
+	if len(path) <= relpath.MaxBytes {
+		return path
+	}
+	end := relpath.MaxBytes
+	for end > 0 && !utf8.RuneStart(path[end]) {
+		end--
+	}
+	return path[:end] + "…"
 }

@@ -1,9 +1,12 @@
 package client
 
 import (
+	"errors"
+	"net"
 	"strings"
 
 	"trunkline/codec/jsonx"
+	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/wire"
 )
 
@@ -173,4 +176,108 @@ func count(o Object, name string) (uint64, *Error) {
 		return uint64(n), nil
 	}
 	return 0, local("IPC-001", "invalid:"+name)
+}
+
+// Error is an error object (exacta §3.7): the server's, or one that this side found.
+type Error struct {
+	Code, Category   string
+	Message, Detail  string
+	Recovery         string
+	Retryable, Local bool // Local: this side found it
+}
+
+// Error returns "CODE: message".
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// local returns an error that this side found.
+func local(code, detail string, values ...string) *Error {
+	f := fault.New(code, detail, values...)
+	row := f.Row()
+	return &Error{Code: code, Category: row.Category, Message: f.Message(), Detail: detail, Recovery: row.Recovery, Retryable: row.Retryable, Local: true}
+}
+
+// ConnError means that a connection could not be made or is lost.
+type ConnError struct {
+	Addr string // as it was dialled
+	Err  error  // the reason; io.EOF when the server closed
+
+	dialling bool
+}
+
+// Error names the address and the reason.
+func (e *ConnError) Error() string {
+	if !e.dialling {
+		return "connection to " + e.Addr + " lost: " + e.Err.Error()
+	}
+	why := e.Err
+	if op := (*net.OpError)(nil); errors.As(why, &op) && op.Err != nil {
+		why = op.Err // its own text has the address again
+	}
+	return "cannot connect to " + e.Addr + ": " + why.Error()
+}
+
+// Unwrap returns the reason.
+func (e *ConnError) Unwrap() error { return e.Err }
+
+// Object is the text of an object in a message that was checked. What is missing or of another type
+// is read as empty.
+type Object []byte
+
+// Get returns the value of a member; its Kind is End where there is none.
+func (o Object) Get(name string) jsonx.Value {
+	var out [1]jsonx.Value
+	jsonx.Pick(o, []string{name}, out[:])
+	return out[0]
+}
+
+// Text returns a string. It shares no memory with the message.
+func (o Object) Text(name string) string {
+	text, _ := o.Get(name).Text()
+	return string(text)
+}
+
+// Int returns an integer.
+func (o Object) Int(name string) int64 {
+	v := o.Get(name)
+	if v.Kind != jsonx.Number {
+		return 0
+	}
+	n, _ := jsonx.ParseInt(v.Raw)
+	return n
+}
+
+// True reports whether a member is true.
+func (o Object) True(name string) bool { return o.Get(name).Kind == jsonx.True }
+
+// Object returns an object.
+func (o Object) Object(name string) Object {
+	v := o.Get(name)
+	if v.Kind != jsonx.ObjectStart {
+		return nil
+	}
+	return v.Raw
+}
+
+// Texts returns an array of strings. They share no memory with the message.
+func (o Object) Texts(name string) []string {
+	var out []string
+	it := jsonx.OpenArray(o.Get(name).Raw)
+	for v, ok := it.Next(); ok; v, ok = it.Next() {
+		if text, ok := v.Text(); ok {
+			out = append(out, string(text))
+		}
+	}
+	return out
+}
+
+// Objects returns an array of objects.
+func (o Object) Objects(name string) []Object {
+	var out []Object
+	it := jsonx.OpenArray(o.Get(name).Raw)
+	for v, ok := it.Next(); ok; v, ok = it.Next() {
+		if v.Kind == jsonx.ObjectStart {
+			out = append(out, v.Raw)
+		}
+	}
+	return out
 }

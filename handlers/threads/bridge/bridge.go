@@ -1,3 +1,6 @@
+// Package bridge speaks the Model Context Protocol on a pair of streams and turns each tool call
+// into a request to the server of agent threads (threads §2.3). It has no store, so that many
+// participants can run it at once.
 package bridge
 
 import (
@@ -9,11 +12,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
 	"trunkline/codec/jsonx"
+	"trunkline/engine/smallfile"
 	"trunkline/handlers/threads/mcp"
 	"trunkline/handlers/threads/method"
 )
@@ -147,4 +153,45 @@ func requestID(now time.Time) []byte {
 		id[i] = crockford[id[i]&31]
 	}
 	return append([]byte("req_"), id[:]...)
+}
+
+// maxTokenFile bounds a file with a token: the longest token, and space around it.
+const maxTokenFile = 16 << 10
+
+// TokenFile returns the token in a file. The file is read again when it has changed. Any goroutine
+// may call what it returns.
+func TokenFile(name string) func() (string, error) {
+	f := &tokenFile{name: name}
+	return f.token
+}
+
+// tokenFile is a file with a token, as it was read last.
+type tokenFile struct {
+	name string
+
+	mu      sync.Mutex
+	text    string
+	changed time.Time
+	size    int64
+}
+
+func (f *tokenFile) token() (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	info, err := os.Stat(f.name)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the token: %w", err)
+	}
+	if f.text != "" && info.ModTime().Equal(f.changed) && info.Size() == f.size {
+		return f.text, nil
+	}
+	text, err := smallfile.Read(f.name)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the token: %w", err)
+	}
+	if len(text) > maxTokenFile {
+		return "", fmt.Errorf("cannot read the token: %s is larger than %d bytes", f.name, maxTokenFile)
+	}
+	f.text, f.changed, f.size = strings.TrimSpace(string(text)), info.ModTime(), info.Size()
+	return f.text, nil
 }

@@ -104,3 +104,77 @@ func (f *Field) appendInteger(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `{"type":"integer","minimum":`...), f.Min, 10)
 	return append(strconv.AppendInt(append(dst, `,"maximum":`...), f.Max, 10), '}')
 }
+
+// helps describe fields for people and for models, one sentence each: by the method and the name,
+// or by the name alone.
+var helps = map[string]string{
+	"action":            "How the agent is woken: trigger_runtime writes to its terminal, fallback_required runs a command.",
+	"agent_id":          "The caller, as in its token; leave it out.",
+	"body":              "The text of the message, kept as it is.",
+	"created_at":        "When it was stored, in UTC.",
+	"created_by":        "The caller, as in its token; leave it out.",
+	"defer_reason":      "Why the job waits.",
+	"deferred_until":    "Until when the job waits at most.",
+	"fallback_action":   "Which command is run in place of a delivery.",
+	"has_more":          "Whether there are messages after next_seq.",
+	"idempotency_key":   "A key of your choice: the same call with the same key has one effect and gives the first answer again.",
+	"in_reply_to":       "The message_id of the message of this thread that is answered.",
+	"job_status":        "Where the job is now.",
+	"kind":              "chat for text, event for an entry whose metadata has an event_type, system for coordinators alone.",
+	"last_read_seq":     "The seq of the last message that was read; it never goes back.",
+	"last_status":       "The status of the thread now.",
+	"limit":             "How many messages are shown at most.",
+	"management_mode":   "managed if the server may write to the terminal of the runtime.",
+	"max_messages":      "How many of the latest messages are read.",
+	"message_id":        "The id of the message.",
+	"messages":          "The messages, in order of seq.",
+	"metadata":          "An object of your choice; an event has its event_type there.",
+	"next_seq":          "The since_seq of the next call.",
+	"ok":                "Always true.",
+	"open_items":        "What is not resolved, one line each.",
+	"participants":      "The agent_id of each participant.",
+	"reason":            "Why, in one line.",
+	"recorded_at":       "When the server recorded it, in UTC.",
+	"result":            "What became of the request so far.",
+	"resumable":         "Whether the session can be resumed by a command.",
+	"runtime":           "Where the agent runs: a name, or tmux:SESSION:WINDOW.PANE for a terminal.",
+	"runtime_command":   "The command that is run, for display.",
+	"schema_version":    "The version of the form of a message, which is 1.",
+	"sender_agent_id":   "The agent that sent the message, as in its token.",
+	"sender_session_id": "The session that sent the message, as in its token.",
+	"seq":               "The number of the message in its thread, from 1 on without a gap.",
+	"session_id":        "The session of the caller, as in its token.",
+	"session_status":    "The status in the last heartbeat of the target.",
+	"since_seq":         "Messages after this number are shown; 0 begins with the first one.",
+	"stale_session":     "Whether the last heartbeat of the target is too old.",
+	"status":            "The status of the thread.",
+	"summary":           "The findings of the thread in one line.",
+	"target_agent_id":   "The participant to wake.",
+	"target_session_id": "The session that is woken.",
+	"thread_id":         "The id of the thread.",
+	"thread_status":     "The status of the thread after the message.",
+	"title":             "What the thread is about, in one line.",
+	"trigger_id":        "The id of the job, which the woken agent is shown.",
+	"trigger_prompt":    "What the agent is told when it is woken.",
+	"triggered_at":      "When the job was made, in UTC.",
+	"type":              "What kind of thread it is.",
+	"updated_at":        "When it changed last, in UTC.",
+	"workspace_id":      "The workspace, as in the token of the caller; leave it out.",
+
+	Get + ".workspace_id":        "The workspace of the thread, which is that of the caller.",
+	Heartbeat + ".status":        "What the runtime does now; offline takes it off the register.",
+	UpdateState + ".status":      "The status that the thread is to have.",
+	UpdateState + ".metadata":    "An object of your choice, kept in the audit.",
+	Trigger + ".reason":          "Why, in one line; human_override: or coordinator_override: at its begin does not wait for a person at the terminal.",
+	Create + ".participants":     "The agent_id of each participant; add your own if you want to be one.",
+	Heartbeat + ".workspace_id":  "The workspace, as in the token of the caller; leave it out.",
+	Trigger + ".management_mode": "managed if the server may write to the terminal of the target.",
+	Trigger + ".runtime":         "Where the target runs.",
+}
+
+// Instructions explain to a model how the methods belong together.
+const Instructions = `A thread is a durable, ordered conversation between named agents of one workspace. Every message has a seq: 1, 2, 3 and so on.
+Who you are and which workspace is yours is in your token: leave out workspace_id, agent_id and the other hints, and take the workspace_id of get_thread where you need it.
+Coordinators make threads with create_thread; participants read_messages and post_message, with an idempotency_key that you repeat when you try again.
+To wait for messages call read_messages with since_seq set to the last next_seq, and call again after a few seconds while messages is empty. Call ack_read with the seq of the last message that you have dealt with.
+Call heartbeat_session at the begin and every few minutes, so that a coordinator can wake you with trigger_participant. An error with retryable true may be tried again.`
