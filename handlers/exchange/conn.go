@@ -7,21 +7,17 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"trunkline/engine/link"
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 )
 
 // conn is a connection as net/http sees it. It replaces the answers of net/http to requests it
-// cannot parse, and the way a connection ends.
+// cannot parse.
 type conn struct {
-	*conns.Conn
-	s       *Server
-	lingers atomic.Bool // the peer may still be sending
-	freed   sync.Once
+	*httpd.Conn
+	s *Server
 
 	// These belong to net/http's reader of this connection, which is one goroutine at a time.
 	serving bool // a request's head is complete and its reply is not
@@ -75,22 +71,11 @@ func (c *conn) sendLast(status int, no *refusal) error {
 		return nil
 	}
 	c.ended = true
-	c.lingers.Store(true)
+	c.LingerAtEnd()
 	c.s.count(status)
 	began := c.Began()
 	_, err := c.Conn.Write(appendReply(nil, status, no.append(nil)))
 	c.s.meter.Record(rowInvalid, link.Mono()-began, 1, 1, c)
-	return err
-}
-
-// Close closes the connection once the peer has seen the last reply: closing with unread bytes
-// would reset the connection and destroy the reply. A second Close does not wait.
-func (c *conn) Close() error {
-	if c.lingers.CompareAndSwap(true, false) && !c.s.stopped.Load() {
-		c.Linger()
-	}
-	err := c.Conn.Close()
-	c.freed.Do(func() { c.s.open.Add(-1) })
 	return err
 }
 
@@ -136,22 +121,4 @@ func appendReply(dst []byte, status int, body []byte) []byte {
 	dst = append(dst, "\r\nContent-Length: "...)
 	dst = strconv.AppendInt(dst, int64(len(body)), 10)
 	return append(append(dst, "\r\n\r\n"...), body...)
-}
-
-// listener hands its connections to net/http inside a conn.
-type listener struct {
-	*conns.Listener
-	s *Server
-}
-
-// Accept waits for a free slot, then for a connection.
-func (l listener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	// net/http sets deadlines per request; a TLS handshake writes before the first one.
-	_ = c.SetWriteDeadline(time.Now().Add(l.s.cfg.WriteTimeout))
-	l.s.open.Add(1)
-	return &conn{Conn: c.(*conns.Conn), s: l.s}, nil
 }

@@ -104,7 +104,7 @@ func TestALateRequest(t *testing.T) {
 	late := dial(t, addr)
 	late.write("GET / HTTP/1.1\nHost: x\n\n")
 	late.wantError("before", 404, "not_found")
-	s.draining.Store(true)
+	s.Draining.Store(true)
 	late.post(hi)
 	late.wantHangUp("late", late.wantError("late", 503, "shutting_down"))
 }
@@ -181,7 +181,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			p.come <- c
 		}
 		s := NewServer(newEngine(), HTTPConfig{MaxConnections: most}.withDefaults())
-		ln, accepted, ended := s.listen(p), make(chan net.Conn, 2*most), make(chan error, 1)
+		ln, accepted, ended := s.Bound(p), make(chan net.Conn, 2*most), make(chan error, 1)
 		go func() {
 			for {
 				c, err := ln.Accept()
@@ -214,7 +214,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 
 func TestAFailedAcceptKeepsNoPlace(t *testing.T) {
 	p := &piped{closed: make(chan struct{})}
-	ln := NewServer(newEngine(), HTTPConfig{MaxConnections: 1}.withDefaults()).listen(p)
+	ln := NewServer(newEngine(), HTTPConfig{MaxConnections: 1}.withDefaults()).Bound(p)
 	p.Close()
 	for range 2 {
 		if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {

@@ -3,17 +3,15 @@ package exchange
 import (
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"time"
 
 	"trunkline/engine/envelope"
 	"trunkline/engine/link"
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 )
 
 // path is the only one there is (envelope §2.3).
@@ -36,7 +34,7 @@ type exchange struct {
 // the body.
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchange{s: s, w: w, r: r}
-	peer, began := conns.Peer(r.Context())
+	peer, began := httpd.Peer(r.Context())
 	defer func() { s.meter.Record(x.row, link.Mono()-began, 1, x.failed, peer) }()
 	defer x.recoverPanic()
 	if r.URL.Path != path {
@@ -59,11 +57,11 @@ func (s *Server) screen(r *http.Request) *refusal {
 	switch {
 	case r.ProtoMajor != 1:
 		return &s.refusals.version
-	case conns.Ambiguous(r):
+	case httpd.Ambiguous(r):
 		return &s.refusals.ambiguous
-	case s.draining.Load():
+	case s.Draining.Load():
 		return &s.refusals.stopping
-	case conns.HeaderBytes(r) > s.cfg.MaxHeaderBytes:
+	case httpd.HeaderBytes(r) > s.cfg.MaxHeaderBytes:
 		return &s.refusals.headers
 	case r.URL.Path != path || r.URL.RawPath != "":
 		return &s.refusals.notFound
@@ -83,7 +81,7 @@ func (s *Server) screen(r *http.Request) *refusal {
 func (x *exchange) serve() {
 	s := x.s
 	b := s.buffers.Get().(*buffers)
-	x.allow(s.cfg.ReadBodyTimeout)
+	httpd.ReadWithin(x.w, s.cfg.ReadBodyTimeout)
 	var err error
 	if b.in, err = readAll(x.r.Body, b.in, s.cfg.MaxBodyBytes, x.r.ContentLength); err != nil {
 		s.give(b)
@@ -128,7 +126,7 @@ func statusOf(code envelope.ErrorCode) int {
 // body's end is out of reach.
 func (x *exchange) refuse(no *refusal) {
 	if no.hangUp || !x.discard() {
-		x.hangUp()
+		httpd.HangUp(x.w, x.r)
 	}
 	if no.header != "" {
 		x.w.Header().Set(no.header, no.value)
@@ -147,31 +145,15 @@ func (x *exchange) discard() bool {
 	if r.ContentLength > int64(x.s.cfg.MaxBodyBytes) || r.Header["Expect"] != nil {
 		return false
 	}
-	x.allow(x.s.cfg.ReadBodyTimeout)
+	httpd.ReadWithin(x.w, x.s.cfg.ReadBodyTimeout)
 	_, err := io.CopyN(io.Discard, r.Body, int64(x.s.cfg.MaxBodyBytes)+1)
 	return err == io.EOF
-}
-
-// hangUp ends the connection after the reply. The peer may still send: conn.Close waits for it, so
-// net/http must not look for the body's end before that.
-func (x *exchange) hangUp() {
-	x.w.Header().Set("Connection", "close")
-	x.allow(0)
-	if c, ok := conns.Of(x.r.Context()).(*conn); ok {
-		c.lingers.Store(true)
-	}
-}
-
-// allow gives the peer time to send the rest of its body. Transports without deadlines do without.
-func (x *exchange) allow(d time.Duration) {
-	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(d))
 }
 
 // reply sends status and body, which it does not keep. An error is dropped: the peer is gone.
 func (x *exchange) reply(status int, body []byte) {
 	x.replied = true
-	// Reading the body may have used up the deadline that net/http set at its beginning.
-	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(x.s.cfg.WriteTimeout))
+	httpd.WriteWithin(x.w, x.s.cfg.WriteTimeout)
 	h := x.w.Header()
 	h["Content-Type"] = contentType
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
@@ -207,14 +189,9 @@ func isJSON(h http.Header) bool {
 	case given[0] == contentType[0]:
 		return true
 	}
-	media, params, err := mime.ParseMediaType(given[0])
-	if err != nil && (!errors.Is(err, mime.ErrInvalidMediaParameter) || strings.Contains(strings.ToLower(given[0]), "charset")) {
-		return false // any parameters but an unknown character set
-	}
-	charset, set := params["charset"]
-	sub, ok := strings.CutPrefix(media, "application/")
-	ok = ok && (sub == "json" || len(sub) > len("+json") && strings.HasSuffix(sub, "+json"))
-	return ok && (!set || strings.EqualFold(charset, "utf-8"))
+	media, ok := httpd.TextType(given[0])
+	sub, is := strings.CutPrefix(media, "application/")
+	return ok && is && (sub == "json" || len(sub) > len("+json") && strings.HasSuffix(sub, "+json"))
 }
 
 // isPlain reports whether the body is not compressed or otherwise encoded.

@@ -1,13 +1,10 @@
 package exchange
 
 import (
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"trunkline/handlers/internal/conns"
 )
 
 // TestMalformedHTTP is about what net/http refuses before any handler: the answers must be error
@@ -226,31 +223,5 @@ func TestParseFixedTakesNothingElse(t *testing.T) {
 		if _, _, fixed := parseFixed([]byte(s)); fixed {
 			t.Errorf("%q is taken for an answer of net/http", s)
 		}
-	}
-}
-
-// listenerOf accepts one connection.
-type listenerOf struct{ net.Conn }
-
-func (l listenerOf) Accept() (net.Conn, error) { return l.Conn, nil }
-func (l listenerOf) Addr() net.Addr            { return l.LocalAddr() }
-
-// TestCloseWithoutWaiting: closing twice, as a forced end does, must not linger.
-func TestCloseWithoutWaiting(t *testing.T) {
-	s := NewServer(newEngine(), HTTPConfig{}.withDefaults())
-	near, far := net.Pipe()
-	defer far.Close()
-	ln := conns.Limit(listenerOf{near}, 1)
-	limited, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &conn{Conn: limited.(*conns.Conn), s: s}
-	c.lingers.Store(true)
-	s.stopped.Store(true)
-	c.Close()
-	c.Close()
-	if _, err := far.Write([]byte("x")); err == nil || ln.Open() != 0 {
-		t.Error("the connection is open or keeps its place")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"trunkline/engine/envelope"
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 )
 
 // refusal is an answer that needs no engine.
@@ -41,7 +41,7 @@ func newRefusals(c HTTPConfig) refusals {
 		badBody:  malformed("bad chunked body"),
 		short:    malformed("the body ends early"),
 
-		ambiguous: malformed(conns.TextAmbiguous),
+		ambiguous: malformed(httpd.TextAmbiguous),
 	}
 	r.method.header, r.method.value = "Allow", http.MethodPost
 	for _, last := range [...]*refusal{&r.stopping, &r.headers, &r.tooLarge, &r.slowHead, &r.timeout} {

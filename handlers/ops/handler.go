@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"trunkline/engine/obs"
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 )
 
 // handler returns the routes of the admin listener, so that tests and embedders need no socket.
@@ -94,7 +94,7 @@ type keeper struct {
 // WriteHeader implements http.ResponseWriter.
 func (k *keeper) WriteHeader(status int) {
 	if k.Header().Get("Content-Type") == "text/event-stream" {
-		conns.KeepStream(k.ResponseWriter, k.r)
+		httpd.KeepStream(k.ResponseWriter, k.r)
 	}
 	k.ResponseWriter.WriteHeader(status)
 }

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 )
 
 // keepAlive is one HTTP connection that stays open between requests.
@@ -67,7 +67,7 @@ func TestOneConnectionTooManyWaitsForItsTurn(t *testing.T) {
 	late.ask()
 	open[0].ask() // the others are served meanwhile
 	open[0].wantAnswer()
-	if n := s.lns[0].(*conns.Listener).Open(); n != maxConnections {
+	if n := s.lns[0].(*httpd.Listener).Open(); n != maxConnections {
 		t.Errorf("%d connections are open, want %d", n, maxConnections)
 	}
 	open[0].Close()

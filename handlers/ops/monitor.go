@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 )
 
 // MaxPayloadBytes is the most that /monitor shows of the payload of a frame.
@@ -79,7 +79,7 @@ func (c Config) monitor(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer m.Close()
-	conns.KeepStream(w, r)
+	httpd.KeepStream(w, r)
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Time{}) // it would end the request, not only its reading
 	w.Header().Set("Content-Type", "application/x-ndjson")

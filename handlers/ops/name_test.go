@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 )
 
 // TestNames: under loopback only this machine's names are answered, so that no page from elsewhere
@@ -22,7 +22,7 @@ func TestNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = ln.Close() })
-		return named(ln, conns.NewHosts(c.AllowedHosts), handler(c))
+		return named(ln, httpd.NewHosts(c.AllowedHosts), handler(c))
 	}
 	loopback, far := at("127.0.0.1:0"), at("0.0.0.0:0")
 	f := func(h http.Handler, host, path string, status int) {
@@ -56,6 +56,6 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.lns[0].Close()
-	f(s.http.Handler, "evil.example.org", "/store", 421)
-	f(s.http.Handler, "console.example", "/store", 200)
+	f(s.http.HTTP.Handler, "evil.example.org", "/store", 421)
+	f(s.http.HTTP.Handler, "console.example", "/store", 200)
 }

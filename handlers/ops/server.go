@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -12,13 +11,13 @@ import (
 
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 )
 
 // Bounds of the admin listener. Requests here are short, from one scraper and a few people.
 const (
 	maxHeaderBytes    = 16 << 10
-	maxConnections    = 64 // open at a time on one address; see conns.Listener for further ones
+	maxConnections    = 64 // open at a time on one address; see httpd.Listener for further ones
 	probeConnections  = 32 // beside them, for probes; each answers one request
 	readTimeout       = 5 * time.Second
 	idleTimeout       = 60 * time.Second
@@ -83,7 +82,7 @@ type Config struct {
 // Server is a bound admin listener; "localhost" is one in each family.
 type Server struct {
 	lns  []net.Listener
-	http *http.Server
+	http *httpd.Server
 }
 
 // Listen binds the address; nothing is answered before Serve. It refuses an address beyond loopback
@@ -100,24 +99,22 @@ func Listen(c Config) (*Server, error) {
 		}
 	}
 	h := &http.Server{
-		Handler:           admitted(named(lns[0], conns.NewHosts(c.AllowedHosts), handler(c))),
-		ConnContext:       conns.With,
+		Handler:           admitted(named(lns[0], httpd.NewHosts(c.AllowedHosts), handler(c))),
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
 	}
 	if c.Pprof {
 		h.WriteTimeout = pprofWriteTimeout
 	}
+	s := &Server{lns: lns, http: httpd.NewServer(httpd.Config{HTTP: h, What: "the admin endpoint", Book: httpd.NewBook("admin", "admin"),
+		Connections: maxConnections, Reserved: probeConnections, Logger: c.Logger})}
 	for i, ln := range lns {
-		bounded := conns.Limit(ln, maxConnections)
-		bounded.Reserve(probeConnections)
-		lns[i] = bounded
+		lns[i] = s.http.Bound(ln)
 	}
-	return &Server{lns: lns, http: h}, nil
+	return s, nil
 }
 
 // admitted refuses what can be read in two ways, and answers only probes where the connection has a
@@ -129,9 +126,9 @@ func admitted(next http.Handler) http.Handler {
 			http.Error(w, text, status)
 		}
 		switch {
-		case conns.Ambiguous(r):
-			last(http.StatusBadRequest, conns.TextAmbiguous)
-		case !conns.Reserved(r):
+		case httpd.Ambiguous(r):
+			last(http.StatusBadRequest, httpd.TextAmbiguous)
+		case !httpd.Reserved(r):
 			next.ServeHTTP(w, r)
 		case isProbe(r):
 			w.Header().Set("Connection", "close")
@@ -152,18 +149,12 @@ func (s *Server) Serve() error {
 	for _, ln := range s.lns {
 		go func() { stopped <- s.http.Serve(ln) }()
 	}
-	if err := <-stopped; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("cannot serve the admin endpoint: %w", err)
-	}
-	return nil
+	return <-stopped
 }
 
 // Shutdown stops accepting, lets running answers finish until ctx ends, then closes what is left.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
-	if err != nil {
-		_ = s.http.Close()
-	}
 	// A server whose Serve never ran does not know its listeners yet.
 	for _, ln := range s.lns {
 		_ = ln.Close()
@@ -187,7 +178,7 @@ func checkAddr(c Config) error {
 // reaches the listener: a page from elsewhere, in a browser here, reaches it under a name of its
 // own that points here. Probes and scrapers may come by a proxy under any name, and read nothing of
 // clients; projects have a rule of their own. Browsers always send a name.
-func named(ln net.Listener, hosts conns.Hosts, next http.Handler) http.Handler {
+func named(ln net.Listener, hosts httpd.Hosts, next http.Handler) http.Handler {
 	if at, ok := ln.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
 		return next
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"trunkline/engine/link"
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 )
 
 // closeWithin is how long a close frame may wait for the frame that is being sent. That of a peer
@@ -182,7 +182,7 @@ type below struct {
 // Close implements net.Conn. It waits a moment for the peer to end, because unread bytes would
 // reset the connection and destroy the close frame.
 func (b *below) Close() error {
-	if c, ok := b.Conn.(*conns.Conn); ok && !b.hard.Load() {
+	if c, ok := b.Conn.(*httpd.Conn); ok && !b.hard.Load() {
 		c.Linger()
 	}
 	return b.Conn.Close()
@@ -206,7 +206,7 @@ func (t *tap) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if c, ok := nc.(*conns.Conn); ok {
+	if c, ok := nc.(*httpd.Conn); ok {
 		c.Keep()
 	}
 	t.below = &below{Conn: nc}

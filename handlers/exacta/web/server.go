@@ -16,17 +16,13 @@ package web
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
-	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 	"trunkline/handlers/exacta"
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 )
 
 // wsPath is where the WebSocket of exacta is (exacta §2.2).
@@ -41,12 +37,8 @@ const (
 
 // Server serves WebSockets of exacta (§2.2). Any goroutine may call its methods.
 type Server struct {
-	sockets *sockets
-	http    *http.Server
-
-	mu          sync.Mutex
-	connections int // at a time
-	listeners   []*conns.Listener
+	*httpd.Server // of the handshakes
+	sockets       *sockets
 }
 
 // NewServer returns the WebSockets of srv. Nothing is accepted before Serve. Shutdown ends it.
@@ -57,59 +49,34 @@ func NewServer(srv *exacta.Server) *Server {
 }
 
 func newServer(c config) *Server {
-	s := &Server{sockets: newSockets(c), connections: c.maxConnections}
-	one := new(http.Protocols)
-	one.SetHTTP1(true)
-	s.http = &http.Server{
-		Handler:                      http.HandlerFunc(s.serveHTTP),
-		ConnContext:                  conns.With,
-		Protocols:                    one,
-		DisableGeneralOptionsHandler: true,
-		ReadHeaderTimeout:            handshakeWithin,
-		ReadTimeout:                  handshakeWithin,
-		WriteTimeout:                 handshakeWithin,
-		IdleTimeout:                  handshakeWithin,
-		MaxHeaderBytes:               maxHeaderBytes,
-		ErrorLog:                     slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
-	}
+	s := &Server{sockets: newSockets(c)}
+	s.Server = httpd.NewServer(httpd.Config{What: "WebSockets", Book: httpd.NewBook("exacta", "handshake"),
+		Connections: c.maxConnections + handshakesBeside, Logger: c.log,
+		HTTP: &http.Server{
+			Handler:                      http.HandlerFunc(s.serveHTTP),
+			DisableGeneralOptionsHandler: true,
+			ReadHeaderTimeout:            handshakeWithin,
+			ReadTimeout:                  handshakeWithin,
+			WriteTimeout:                 handshakeWithin,
+			IdleTimeout:                  handshakeWithin,
+			MaxHeaderBytes:               maxHeaderBytes,
+		}})
 	return s
 }
 
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
-	if conns.Ambiguous(r) {
+	if httpd.Ambiguous(r) {
 		w.Header().Set("Connection", "close")
-		http.Error(w, conns.TextAmbiguous, http.StatusBadRequest)
+		http.Error(w, httpd.TextAmbiguous, http.StatusBadRequest)
 		return
 	}
 	s.sockets.ServeHTTP(w, r)
 }
 
-// Serve accepts on ln until Shutdown, and then returns nil, else why it stopped. It closes ln.
-func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(s.listen(ln)); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("cannot serve WebSockets: %w", err)
-	}
-	return nil
-}
-
-// listen bounds the sockets of ln.
-func (s *Server) listen(ln net.Listener) net.Listener {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := conns.Limit(ln, s.connections+handshakesBeside)
-	s.listeners = append(s.listeners, l)
-	return l
-}
-
 // SetMaxConnections changes how many WebSockets may be open. Those above a lower limit stay open.
 func (s *Server) SetMaxConnections(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.connections = n
 	s.sockets.host.Gate.SetMax(n)
-	for _, ln := range s.listeners {
-		ln.SetLimit(n + handshakesBeside)
-	}
+	s.Server.SetMaxConnections(n + handshakesBeside)
 }
 
 // Connections appends a row for each open WebSocket.
@@ -133,9 +100,6 @@ func (s *Server) Refused() int64 {
 // connections with 1001 (exacta §2.2).
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.sockets.stopping.Store(true)
-	err := s.http.Shutdown(ctx)
-	if err != nil {
-		_ = s.http.Close()
-	}
+	err := s.Server.Shutdown(ctx)
 	return errors.Join(err, s.sockets.shutdown(ctx))
 }

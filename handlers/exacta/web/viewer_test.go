@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"trunkline/handlers/exacta"
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 )
 
 // mount is where a viewer is, which another one may follow.
@@ -50,7 +50,7 @@ func view(t testing.TB, r *rig) (*mount, string) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = h.Serve(conns.Limit(ln, 64))
+		_ = h.Serve(httpd.Limit(ln, 64))
 	}()
 	t.Cleanup(func() {
 		_ = h.Close() // the connections of sockets stay

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/method"
 )
 
@@ -14,7 +14,7 @@ func (x *exchange) authenticate(fields []string) *method.Fault {
 	if len(fields) == 0 {
 		return method.BadToken("missing")
 	}
-	text, ok := bearer(fields)
+	text, ok := httpd.Bearer(fields)
 	if !ok {
 		return method.BadToken("malformed")
 	}
@@ -24,17 +24,6 @@ func (x *exchange) authenticate(fields []string) *method.Fault {
 	}
 	x.caller.Claims = claims
 	return nil
-}
-
-// bearer returns the token of the Authorization fields. ok is false unless there is one field with
-// one token.
-func bearer(fields []string) (text string, ok bool) {
-	scheme, text, _ := strings.Cut(fields[0], " ")
-	text = strings.TrimLeft(text, " ")
-	if len(fields) != 1 || !strings.EqualFold(scheme, "bearer") || text == "" {
-		return "", false
-	}
-	return text, !strings.ContainsAny(text, " \t,")
 }
 
 // allows reports whether pages of an origin may use the server: those of this machine, and those
@@ -50,11 +39,11 @@ func (h *Handler) allows(origins []string) bool {
 		return true
 	}
 	u, err := url.Parse(origins[0])
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && conns.IsLoopback(u.Host)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && httpd.IsLoopback(u.Host)
 }
 
 // allowed returns the origins of pages, and the names of hosts, that a configuration allows.
-func allowed(cfg *Config) (origins map[string]bool, hosts conns.Hosts) {
+func allowed(cfg *Config) (origins map[string]bool, hosts httpd.Hosts) {
 	origins = map[string]bool{}
 	names := cfg.AllowedHosts
 	for _, text := range append([]string{cfg.PublicURL}, cfg.AllowedOrigins...) {
@@ -63,7 +52,7 @@ func allowed(cfg *Config) (origins map[string]bool, hosts conns.Hosts) {
 			names = append(names[:len(names):len(names)], u.Host)
 		}
 	}
-	return origins, conns.NewHosts(names)
+	return origins, httpd.NewHosts(names)
 }
 
 // What a page may send and see.

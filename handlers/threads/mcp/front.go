@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/method"
 )
 
@@ -74,7 +75,7 @@ func (x *exchange) screen(r *http.Request) *rpcError {
 	switch {
 	case r.Method != http.MethodPost:
 		return errVerb
-	case !isJSON(h["Content-Type"]) || !isIdentity(h["Content-Encoding"]):
+	case !isJSON(h["Content-Type"]) || !httpd.IsIdentity(h["Content-Encoding"]):
 		return errMedia
 	case !accepts(h["Accept"]):
 		return errAccept
@@ -111,16 +112,6 @@ func isJSON(fields []string) bool {
 	}
 	media, _, err := mime.ParseMediaType(fields[0])
 	return err == nil && media == "application/json"
-}
-
-// isIdentity reports whether the codings leave a body as it is.
-func isIdentity(codings []string) bool {
-	for _, c := range codings {
-		if !strings.EqualFold(c, "identity") {
-			return false
-		}
-	}
-	return true
 }
 
 // accepts reports whether the client takes JSON: the most exact range that has it decides (RFC 9110

@@ -18,7 +18,7 @@ import (
 
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
@@ -84,7 +84,7 @@ type Handler struct {
 	cfg       Config
 	sdk       http.Handler
 	origins   map[string]bool // in lower case
-	hosts     conns.Hosts
+	hosts     httpd.Hosts
 	limiter   *limiter
 	beside    chan struct{} // has an element for each request that the SDK answers
 	own       own           // counts these requests of each agent
@@ -170,7 +170,7 @@ func (h *Handler) give(x *exchange) {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := h.exchanges.Get().(*exchange)
-	x.peer, x.began = conns.Peer(r.Context())
+	x.peer, x.began = httpd.Peer(r.Context())
 	if given := w.Header()["X-Request-Id"]; len(given) == 1 {
 		x.id = append(x.id[:0], given[0]...)
 	} else {

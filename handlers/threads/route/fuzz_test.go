@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/lines"
 )
 
@@ -47,7 +47,7 @@ func first(t *testing.T, text []byte, step int) (m met) {
 	here, there := net.Pipe()
 	l := &Lines{router: newRouter(Config{}), within: time.Minute}
 	l.drains = t.Context()
-	g := &guest{Conn: conns.NewBook("x", "x").Enter(there, "x"), l: l}
+	g := &guest{Conn: httpd.NewBook("x", "x").Enter(there, "x"), l: l}
 	defer g.Conn.Close()
 	go func() {
 		defer here.Close()

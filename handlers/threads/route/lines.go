@@ -14,7 +14,7 @@ import (
 	"trunkline/engine/cluster/peer"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/lines"
 )
 
@@ -34,7 +34,7 @@ const (
 type Lines struct {
 	router
 	host    *stream.Host // accepts clients
-	book    *conns.Book
+	book    *httpd.Book
 	within  time.Duration // lines.AuthWithin, unless a test has another
 	sends   time.Duration // sendWithin, unless a test has another
 	drains  context.Context
@@ -44,7 +44,7 @@ type Lines struct {
 
 // NewLines returns a server; end it with Shutdown.
 func NewLines(cfg Config) *Lines {
-	l := &Lines{router: newRouter(cfg), book: conns.NewBook("threads", "threads"), within: lines.AuthWithin, sends: sendWithin}
+	l := &Lines{router: newRouter(cfg), book: httpd.NewBook("threads", "threads"), within: lines.AuthWithin, sends: sendWithin}
 	l.drains, l.drain = context.WithCancel(l.ctx)
 	l.host = stream.NewHost(stream.Config{Protocol: "threads", MaxConnections: l.cfg.MaxConnections, Files: l.cfg.Files, Logger: l.cfg.Logger,
 		Refuse: func(dst []byte) []byte {
@@ -112,7 +112,7 @@ func (l *Lines) serve(g *guest) {
 
 // guest is the connection of a client.
 type guest struct {
-	*conns.Conn
+	*httpd.Conn
 	l     *Lines
 	ahead []byte // was read, and is for the owner
 	once  sync.Once

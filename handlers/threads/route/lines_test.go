@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/lines"
 	"trunkline/handlers/threads/web"
 )
@@ -245,7 +245,7 @@ func TestLinesShutdownIsBounded(t *testing.T) {
 func TestGuestWrites(t *testing.T) {
 	here, there := net.Pipe()
 	defer here.Close()
-	g := &guest{Conn: (conns.NewBook("x", "x")).Enter(there, "x"), l: &Lines{router: newRouter(Config{}), sends: 20 * time.Millisecond}}
+	g := &guest{Conn: (httpd.NewBook("x", "x")).Enter(there, "x"), l: &Lines{router: newRouter(Config{}), sends: 20 * time.Millisecond}}
 	defer g.Conn.Close()
 	taken := make(chan string)
 	go func() {

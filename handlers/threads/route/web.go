@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/web"
 )
@@ -66,7 +66,7 @@ func (w *Web) Shutdown(ctx context.Context) error {
 
 // Forward implements web.Forwarder.
 func (w *Web) Forward(rw http.ResponseWriter, r *http.Request, bearer string) *method.Fault {
-	c, partition := w.client(conns.Of(r.Context())), w.partition(bearer)
+	c, partition := w.client(httpd.Of(r.Context())), w.partition(bearer)
 	l, err := w.leg(c, partition)
 	if err != nil {
 		return &method.Fault{Condition: method.Unavailable, Message: noOwner}

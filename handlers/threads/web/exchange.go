@@ -13,7 +13,7 @@ import (
 
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/method"
 )
 
@@ -42,7 +42,7 @@ type exchange struct {
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	x := s.exchanges.Get().(*exchange)
 	path := pathOf(r.RequestURI)
-	peer, began := conns.Peer(r.Context())
+	peer, began := httpd.Peer(r.Context())
 	*x = exchange{s: s, w: w, r: r, path: path, route: s.routeOf(path), peer: peer, began: began, id: x.id, in: x.in, out: x.out}
 	x.identify()
 	x.caller.Dialect = dialectOf(r.Header[headDialect], x.route.dialect)
@@ -86,14 +86,14 @@ func (x *exchange) identify() {
 // run passes the request through its gates, as far as they concern its head.
 func (x *exchange) run() {
 	defer x.recoverPanic()
-	if conns.HeaderBytes(x.r) > x.s.limits.HeaderBytes {
-		x.hangUp()
+	if httpd.HeaderBytes(x.r) > x.s.limits.HeaderBytes {
+		httpd.HangUp(x.w, x.r)
 		x.reply(http.StatusRequestHeaderFieldsTooLarge, textType, []byte("431 Request Header Fields Too Large"))
 		return
 	}
-	if conns.Ambiguous(x.r) {
-		x.hangUp()
-		x.reply(http.StatusBadRequest, textType, []byte("400 Bad Request: "+conns.TextAmbiguous))
+	if httpd.Ambiguous(x.r) {
+		httpd.HangUp(x.w, x.r)
+		x.reply(http.StatusBadRequest, textType, []byte("400 Bad Request: "+httpd.TextAmbiguous))
 		return
 	}
 	if x.s.cfg.Forward == nil && strings.HasPrefix(x.path, tokenPrefix) {
@@ -112,7 +112,7 @@ func (x *exchange) run() {
 
 // authenticate is gate G1.
 func (x *exchange) authenticate() *method.Fault {
-	text, ok := bearer(x.r.Header["Authorization"])
+	text, ok := httpd.Bearer(x.r.Header["Authorization"])
 	if !ok {
 		if len(x.r.Header["Authorization"]) == 0 {
 			return x.counted(method.BadToken("missing"))
@@ -146,7 +146,7 @@ func (x *exchange) call() {
 		return
 	}
 	if f := x.readBody(); f != nil {
-		x.hangUp()
+		httpd.HangUp(x.w, x.r)
 		x.refuse(f)
 		return
 	}
@@ -187,7 +187,7 @@ func (x *exchange) screen() *method.Fault {
 		return &method.Fault{Condition: method.WrongMediaType, Message: "the Content-Type must be application/json in UTF-8"}
 	case x.r.ContentLength > int64(x.s.limits.BodyBytes):
 		return tooLarge
-	case x.s.draining.Load():
+	case x.s.Draining.Load():
 		return &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"}
 	}
 	return nil
@@ -209,7 +209,7 @@ func (x *exchange) readBody() *method.Fault {
 	if x.r.ContentLength == 0 {
 		return nil
 	}
-	x.allow(x.s.limits.BodyTimeout)
+	httpd.ReadWithin(x.w, x.s.limits.BodyTimeout)
 	if want := int(min(x.r.ContentLength, trusted)); cap(x.in) < want {
 		x.in = make([]byte, 0, want)
 	}

@@ -269,7 +269,7 @@ func TestShutdownFinishesWhatRuns(t *testing.T) {
 	<-in
 	done := make(chan error, 1)
 	stopping := make(chan struct{}, 2)
-	s.http.RegisterOnShutdown(func() { stopping <- struct{}{} }) // after the listeners are closed
+	s.HTTP.RegisterOnShutdown(func() { stopping <- struct{}{} }) // after the listeners are closed
 	go func() { done <- s.Shutdown(context.Background()) }()
 	<-stopping
 	if c, err := net.Dial("tcp4", s.addr); err == nil {
@@ -309,7 +309,7 @@ func TestShutdownIsBounded(t *testing.T) {
 // TestAStoppingServerRefuses looks at the answers between the mark and the end of a connection.
 func TestAStoppingServerRefuses(t *testing.T) {
 	s := start(t, Config{})
-	s.draining.Store(true)
+	s.Draining.Store(true)
 	p := s.dial(t)
 	p.write(post("/v1/get_thread", "", "{}"))
 	r, e := p.wantError("method", 503, "INTERNAL")

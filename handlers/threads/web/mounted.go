@@ -3,13 +3,14 @@ package web
 import (
 	"net/http"
 	"strings"
-	"time"
+
+	"trunkline/handlers/internal/httpd"
 )
 
 // mounted lets a handler of another package answer.
 func (x *exchange) mounted() {
 	w := &mountedWriter{ResponseWriter: x.w, x: x}
-	x.allow(x.s.limits.BodyTimeout)
+	httpd.ReadWithin(x.w, x.s.limits.BodyTimeout)
 	x.w.Header()[headRequestID] = x.idValue
 	x.route.mount.ServeHTTP(w, x.r)
 	if x.status == 0 {
@@ -31,7 +32,7 @@ func (w *mountedWriter) WriteHeader(status int) {
 		return
 	}
 	x.status = status
-	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(x.s.limits.WriteTimeout))
+	httpd.WriteWithin(x.w, x.s.limits.WriteTimeout)
 	w.ResponseWriter.WriteHeader(status)
 }
 
@@ -53,13 +54,13 @@ func (w *mountedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (x *exchange) forward() {
 	text := ""
 	if x.path == mcpPath || x.path == mcpPath+"/" || strings.HasPrefix(x.path, tokenPrefix) {
-		text, _ = bearer(x.r.Header["Authorization"])
+		text, _ = httpd.Bearer(x.r.Header["Authorization"])
 	}
 	ended := false
 	defer func() {
 		// The client has to see an answer behind which the connection ends.
 		if _, closing := x.w.Header()["Connection"]; x.status != 0 && (closing || !ended) {
-			x.linger()
+			httpd.Linger(x.r)
 		}
 	}()
 	f := x.s.cfg.Forward.Forward(&mountedWriter{ResponseWriter: x.w, x: x}, x.r, text)

@@ -4,9 +4,8 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"time"
 
-	"trunkline/handlers/internal/conns"
+	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/method"
 )
 
@@ -17,7 +16,6 @@ var (
 	textType    = []string{"text/plain; charset=utf-8"}
 	noStore     = []string{"no-store"}
 	isTrue      = []string{"true"}
-	closes      = []string{"close"}
 )
 
 // refuse answers with the error envelope of f.
@@ -53,8 +51,7 @@ func (x *exchange) reply(status int, contentType []string, body []byte) {
 	x.status = status
 	drain := x.r.ContentLength != 0 && !x.bodyRead && x.mayDrain()
 	control := http.NewResponseController(x.w)
-	// The deadline that net/http set began with the request.
-	_ = control.SetWriteDeadline(time.Now().Add(x.s.limits.WriteTimeout))
+	httpd.WriteWithin(x.w, x.s.limits.WriteTimeout)
 	h := x.w.Header()
 	h["Content-Type"], h["Cache-Control"], h[headRequestID] = contentType, noStore, x.idValue
 	if drain || len(body) >= shortReply || x.r.Method == http.MethodHead {
@@ -78,7 +75,7 @@ func (x *exchange) mayDrain() bool {
 		return false
 	}
 	if x.r.ContentLength > int64(x.s.limits.BodyBytes) || x.r.Header["Expect"] != nil {
-		x.hangUp()
+		httpd.HangUp(x.w, x.r)
 		return false
 	}
 	return true
@@ -86,29 +83,9 @@ func (x *exchange) mayDrain() bool {
 
 // drain reads and drops the rest of the body. If the end is out of reach, the connection ends.
 func (x *exchange) drain() {
-	x.allow(x.s.limits.BodyTimeout)
+	httpd.ReadWithin(x.w, x.s.limits.BodyTimeout)
 	if _, err := io.CopyN(io.Discard, x.r.Body, int64(x.s.limits.BodyBytes)+1); err != io.EOF {
 		x.abort = true
-		x.linger()
+		httpd.Linger(x.r)
 	}
-}
-
-// hangUp ends the connection after the answer. The peer may still send: conn.Close waits for it, so
-// net/http must not look for the body's end before that.
-func (x *exchange) hangUp() {
-	x.w.Header()["Connection"] = closes
-	x.allow(0)
-	x.linger()
-}
-
-// linger lets the connection close slowly.
-func (x *exchange) linger() {
-	if c, ok := conns.Of(x.r.Context()).(*conn); ok {
-		c.lingers.Store(true)
-	}
-}
-
-// allow gives the peer time to send the rest of its body. Transports without deadlines do without.
-func (x *exchange) allow(d time.Duration) {
-	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(d))
 }

@@ -134,7 +134,7 @@ func (x *exchange) health() { x.state(http.StatusOK, "true", "") }
 // ready answers whether methods can be served: the store can write, and tokens can be verified.
 func (x *exchange) ready() {
 	reason := ""
-	if s := x.s; s.draining.Load() {
+	if s := x.s; s.Draining.Load() {
 		reason = "draining"
 	} else if s.cfg.Unready != nil {
 		reason = s.cfg.Unready()

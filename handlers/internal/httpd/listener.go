@@ -1,4 +1,4 @@
-package conns
+package httpd
 
 import (
 	"net"
@@ -22,16 +22,18 @@ type Listener struct {
 	change *sync.Cond // one of the fields below changed
 	most   int
 	open   map[*Conn]struct{}
-	spare  int // free slots of Reserve
+	spare  int // free slots of Config.Reserved
 	closed bool
+
+	stopped *atomic.Bool // of the server; nil: it has none
 }
 
 // patience is how long a connection may wait for its peer while another one waits for its slot: to
 // take what it is sent, or to ask for something.
 const patience = 2 * time.Second
 
-// shortPatience is the time that a connection in a slot of Reserve has for each: who comes next may
-// be one that asks at once.
+// shortPatience is the time that a connection in a slot of Config.Reserved has for each: who comes
+// next may be one that asks at once.
 const shortPatience = patience / 8
 
 // lookEvery is how often a listener at its bound looks for a connection to close.
@@ -43,10 +45,6 @@ func Limit(ln net.Listener, most int) *Listener {
 	l.change = sync.NewCond(&l.mu)
 	return l
 }
-
-// Reserve adds slots for connections above the bound, of which Reserved is true. It is called
-// before the first Accept.
-func (l *Listener) Reserve(slots int) { l.spare = slots }
 
 // Limit is the function Limit for a listener whose connections the book lists.
 func (b *Book) Limit(ln net.Listener, most int) *Listener {
@@ -133,7 +131,7 @@ func (l *Listener) give(c *Conn) {
 	l.change.Signal()
 }
 
-// Open returns how many connections are open, those in slots of Reserve left out.
+// Open returns how many connections are open, those in slots of Config.Reserved left out.
 func (l *Listener) Open() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,9 +152,9 @@ func (c *Conn) Keep() { c.kept.Store(true) }
 
 // KeepStream is Keep for the connection of a request whose answer has pauses. It ends with that.
 func KeepStream(w http.ResponseWriter, r *http.Request) {
-	if c, ok := Of(r.Context()).(interface{ below() *Conn }); ok {
+	if c := connOf(r.Context()); c != nil {
 		w.Header().Set("Connection", "close")
-		c.below().Keep()
+		c.Keep()
 	}
 }
 
@@ -178,13 +176,14 @@ func (c *Conn) waitsSince(now int64) int64 {
 	return c.heard.Load()
 }
 
-// Reserved reports whether the connection of a request is in a slot of Listener.Reserve.
+// Reserved reports whether the connection of a request is in a slot of Config.Reserved.
 func Reserved(r *http.Request) bool {
-	c, ok := Of(r.Context()).(interface{ below() *Conn })
-	return ok && c.below().reserved
+	c := connOf(r.Context())
+	return c != nil && c.reserved
 }
 
-// SetReadDeadline and SetWriteDeadline leave less time to a connection in a slot of Reserve.
+// SetReadDeadline and SetWriteDeadline leave less time to a connection in a slot of
+// Config.Reserved.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.Conn.SetReadDeadline(c.soon(t)) }
 
 // SetWriteDeadline is described at SetReadDeadline.

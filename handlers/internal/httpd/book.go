@@ -1,4 +1,4 @@
-package conns
+package httpd
 
 import (
 	"context"
@@ -85,6 +85,7 @@ func (b *Book) Drop(name string) (found bool) {
 
 // cut closes the connection at once.
 func (c *Conn) cut() {
+	c.slow.Store(false)
 	if secure, ok := c.Conn.(interface{ NetConn() net.Conn }); ok { // its own end may wait for the peer
 		_ = secure.NetConn().Close()
 	}
@@ -159,6 +160,14 @@ func (c *Conn) Began() int64 {
 	return link.Mono()
 }
 
+// connOf returns the connection of the context of a request, nil without one.
+func connOf(ctx context.Context) *Conn {
+	if c, ok := Of(ctx).(interface{ below() *Conn }); ok {
+		return c.below()
+	}
+	return nil
+}
+
 // below returns c; a connection that embeds it has the method too.
 func (c *Conn) below() *Conn { return c }
 
@@ -176,8 +185,8 @@ func Of(ctx context.Context) net.Conn {
 
 // Peer returns the connection of a request for a slow log, and when the request began.
 func Peer(ctx context.Context) (p obs.Peer, began int64) {
-	if c, ok := Of(ctx).(interface{ below() *Conn }); ok {
-		return c.below(), c.below().Began()
+	if c := connOf(ctx); c != nil {
+		return c, c.Began()
 	}
 	return nil, link.Mono()
 }

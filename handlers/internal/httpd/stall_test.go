@@ -1,4 +1,4 @@
-package conns
+package httpd
 
 import (
 	"bufio"
@@ -86,7 +86,7 @@ func TestReservedPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &piped{come: make(chan net.Conn, 8), closed: make(chan struct{})}
 		ln := Limit(p, 1)
-		ln.Reserve(2)
+		ln.spare = 2
 		accepted := make(chan *Conn, 8)
 		go func() {
 			for {

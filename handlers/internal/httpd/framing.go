@@ -1,4 +1,4 @@
-package conns
+package httpd
 
 import (
 	"bytes"
@@ -98,11 +98,11 @@ func (f *framing) step(b byte) {
 // part of the body passes for another request (RFC 9112 §6.1). The connection must end then. A
 // server calls it once for each request.
 func Ambiguous(r *http.Request) bool {
-	conn, ok := Of(r.Context()).(interface{ below() *Conn })
-	if !ok {
+	conn := connOf(r.Context())
+	if conn == nil {
 		return false
 	}
-	f := &conn.below().framing
+	f := &conn.framing
 	if len(r.TransferEncoding) > 0 {
 		f.codings.Add(-1)
 		return f.ambiguous.Load()
