@@ -164,6 +164,9 @@ func (s *Server) ServeStreams(ln net.Listener) error { return s.host.ServeListen
 // Stats reads the counters.
 func (s *Server) Stats() stream.Snapshot { return s.host.Snapshot() }
 
+// Totals returns how many connections are open, and the bytes read and written by all there were.
+func (s *Server) Totals() (open, in, out int64) { return s.host.Totals() }
+
 // Open returns how many connections are open, on loops and off.
 func (s *Server) Open() int { return s.gate.Open() }
 

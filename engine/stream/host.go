@@ -138,6 +138,12 @@ func (h *Host) Listener(ln net.Listener) *link.Listener {
 // Snapshot reads the counters.
 func (h *Host) Snapshot() Snapshot { return h.Stats.Snapshot(h.Gate.Open()) }
 
+// Totals returns how many connections are open, and the bytes read and written by all there were.
+func (h *Host) Totals() (open, in, out int64) {
+	st := h.Snapshot()
+	return st.Open, st.BytesIn, st.BytesOut
+}
+
 // Serve serves one new connection and returns when it is closed. rwc is closed in every case. Where
 // rwc is a net.Conn, it may be cut at any time by closing it; where closing does not interrupt a
 // Read (some stdin), the reading goroutine stays until that Read returns.

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"trunkline/engine/obs"
-	"trunkline/engine/stream"
 	"trunkline/handlers/exacta"
 	"trunkline/handlers/internal/httpd"
 )
@@ -84,8 +83,8 @@ func (s *Server) Connections(dst []obs.Connection) []obs.Connection {
 	return s.sockets.host.Connections(dst)
 }
 
-// Stats reads the counters of the WebSockets.
-func (s *Server) Stats() stream.Snapshot { return s.sockets.host.Snapshot() }
+// Totals returns how many WebSockets are open, and the bytes read and written by all there were.
+func (s *Server) Totals() (open, in, out int64) { return s.sockets.host.Totals() }
 
 // Drop closes the WebSocket of a name at once. found is false where none has it.
 func (s *Server) Drop(name string) (found bool) { return s.sockets.host.Drop(name) }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"trunkline/engine/obs"
-	"trunkline/engine/stream"
 	"trunkline/handlers/exacta"
 )
 
@@ -66,8 +65,8 @@ func (v *Viewer) Connections(dst []obs.Connection) []obs.Connection {
 	return v.sockets.host.Connections(dst)
 }
 
-// Stats reads the counters of the WebSockets.
-func (v *Viewer) Stats() stream.Snapshot { return v.sockets.host.Snapshot() }
+// Totals returns how many WebSockets are open, and the bytes read and written by all there were.
+func (v *Viewer) Totals() (open, in, out int64) { return v.sockets.host.Totals() }
 
 // Drop closes the WebSocket of a name at once. found is false where none has it.
 func (v *Viewer) Drop(name string) (found bool) { return v.sockets.host.Drop(name) }

@@ -97,8 +97,8 @@ type server struct {
 	options Options
 	log     *slog.Logger
 	ready   *ops.Readiness
-	parts   []*partition     // at least one
-	web     *web             // nil when http.listen_addr is empty
+	parts   []*partition // at least one
+	web     web
 	exacta  *projectEndpoint // nil when exacta.listen_addr and exacta.ws_addr are empty
 	admin   *ops.Server      // nil when admin.listen_addr is empty
 	console *consolePages    // nil when admin.listen_addr is empty
@@ -110,11 +110,10 @@ type server struct {
 	outcomes sync.Mutex                 // of those who replace reloaded
 	stopped  chan struct{}              // closed when Run returns
 
-	recovered    func()             // Options.Recovered, once
-	end          context.CancelFunc // of the replicas of a cluster
-	router       *routing           // nil where there is one partition
-	threads      *threadServer      // nil when agent threads are closed
-	threadRouter *threadRouter      // nil when they are closed, and where there is one partition
+	recovered func()             // Options.Recovered, once
+	end       context.CancelFunc // of the replicas of a cluster
+	router    *routing           // nil where there is one partition
+	threads   *threadServer      // nil when agent threads are closed
 }
 
 // first returns the replica that alone has tools.
@@ -186,7 +185,6 @@ func (s *server) begin(ctx context.Context) error {
 		}
 		c.serving.Go(s.watchRoom)
 		s.router.serve(s.report)
-		s.threadRouter.serve(s.report)
 	} else {
 		if err := s.first().kernel.recover(ctx, s.failed); err != nil {
 			return err
@@ -271,9 +269,6 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		if s.router, err = s.openRouting(plain); err != nil {
 			return nil, err
 		}
-		if s.threadRouter, err = s.openThreadRouter(plain); err != nil {
-			return nil, err
-		}
 	}
 	if s.first().kernel.store != nil {
 		s.ready.Hold(reasonRecovering)
@@ -317,19 +312,21 @@ func (s *server) banner(o Options) {
 	cfg := s.cfg.Load()
 	fmt.Fprintf(o.Banner, "store: %s, %s\n", cfg.Store.Mode, survives(&cfg.Store))
 	fmt.Fprintf(o.Banner, "trunkline %s, settings: %s\n", o.Build.Version, cfg.Summary())
-	s.listening(o.Banner, "kernel ipc", &cfg.Kernel.Access, s.kernelBound())
-	if s.web == nil {
-		fmt.Fprintln(o.Banner, "http off")
+	if s.router != nil {
+		s.listening(o.Banner, s.router.kernel)
 	} else {
-		s.listening(o.Banner, "http", &cfg.HTTP.Access, s.web.bound)
+		s.listening(o.Banner, s.first().kernel.listener)
 	}
+	if s.web.listener == nil {
+		fmt.Fprintln(o.Banner, "http off")
+	}
+	s.listening(o.Banner, s.web.listener)
 	if tools := s.first().tools; tools != nil {
-		s.listening(o.Banner, "toolhost", &cfg.Toolhost.Access, tools.bound)
+		s.listening(o.Banner, tools.listener)
 	}
 	s.bannerOfThreads(o)
 	if s.exacta != nil {
-		s.listening(o.Banner, "exacta", &cfg.Exacta.Access, s.exacta.bound)
-		s.listening(o.Banner, "exacta websocket", cfg.Exacta.WS(), s.exacta.wsBound)
+		s.listening(o.Banner, s.exacta.lines, s.exacta.ws)
 	}
 	if s.admin == nil {
 		fmt.Fprintln(o.Banner, "admin off")
@@ -346,9 +343,11 @@ func (s *server) bannerOfThreads(o Options) {
 	c := &s.cfg.Load().Threads
 	switch {
 	case s.threads != nil:
-		web, lines := s.threadsBound()
-		s.listening(o.Banner, "threads http", &c.Access, web)
-		s.listening(o.Banner, "threads lines", c.Lines(), lines)
+		if s.router != nil {
+			s.listening(o.Banner, s.router.web, s.router.lines)
+		} else {
+			s.listening(o.Banner, s.first().threads.web, s.first().threads.lines)
+		}
 		if s.threads.devToken != "" {
 			fmt.Fprintf(o.Banner, "threads token for a day: %s\n", s.threads.devToken)
 		}
@@ -359,20 +358,15 @@ func (s *server) bannerOfThreads(o Options) {
 	}
 }
 
-// listening shows the addresses of one section, and warns of those that are open to every client.
-func (s *server) listening(to io.Writer, what string, a *config.Access, bs []bound) {
-	showBound(to, what, bs)
-	for _, b := range bs {
-		if b.open {
-			s.log.Warn(a.Key("insecure_bind")+" is on: anybody who reaches this address may use it", "addr", b.addr)
+// listening shows where parts listen, and warns of addresses that are open to every client.
+func (s *server) listening(to io.Writer, ls ...*listener) {
+	for _, l := range ls {
+		l.show(to)
+		for _, b := range l.bounds() {
+			if b.open {
+				s.log.Warn(l.access.Key("insecure_bind")+" is on: anybody who reaches this address may use it", "addr", b.addr)
+			}
 		}
-	}
-}
-
-// showBound prints where a part listens.
-func showBound(to io.Writer, what string, bs []bound) {
-	for _, b := range bs {
-		fmt.Fprintf(to, "%s listening on %s (%s)\n", what, b.addr, b.kind)
 	}
 }
 

@@ -4,38 +4,67 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/obs"
 	"trunkline/handlers/ipc/route"
+	threadroute "trunkline/handlers/threads/route"
 )
 
-// routing is the kernel endpoint of a node where the journal has several partitions: the router
-// brings each request to the partitions that it is for. nil where there is one.
+// routing is the listeners of a node where the journal has several partitions: each request goes to
+// the partitions that it is for. nil where there is one.
 type routing struct {
 	*route.Router
-	bound  []bound
-	inside *pipes // clients in this process
-	tasks  sync.WaitGroup
+	kernel     *listener
+	inside     *pipes    // clients in this process
+	web, lines *listener // of agent threads; nil where they are closed
 }
 
-// openRouting binds the listeners of kernel.listen_addr.
-func (s *server) openRouting(o Options) (*routing, error) {
-	k := &s.cfg.Load().Kernel
-	bound, err := listenAll(&k.Access, o)
-	if err != nil {
+// openRouting binds the addresses of the kernel endpoint and of agent threads.
+func (s *server) openRouting(o Options) (_ *routing, err error) {
+	r, cfg := &routing{inside: newPipes()}, s.cfg.Load()
+	defer func() {
+		if err != nil {
+			r.abort()
+		}
+	}()
+	k := &cfg.Kernel
+	r.kernel = &listener{label: "kernel ipc", section: "kernel", protocol: protocolIPC, access: &k.Access,
+		peers: []bound{{ln: r.inside, kind: kindLocal}}}
+	if err = r.kernel.bind(o, false); err != nil {
 		return nil, err
 	}
-	r, err := route.New(route.Config{
+	r.Router, err = route.New(route.Config{
 		Partitions: len(s.parts), Dial: s.dialer(kernelService), Hold: o.cluster.term, MaxFrameBytes: k.MaxFrameBytes, MaxConnections: k.MaxConnections,
 		ReadTimeout: k.ReadTimeout, WriteTimeout: k.WriteTimeout, ShutdownGrace: k.ShutdownGrace, Refuse: s.first().kernel.svc.AppendRefusal, Logger: s.log,
 	})
 	if err != nil {
-		closeAll(bound)
 		return nil, fmt.Errorf("cannot route clients: %w", err)
 	}
-	return &routing{Router: r, bound: bound, inside: newPipes()}, nil
+	r.kernel.handTo(r.Router)
+	if s.threads == nil {
+		return r, nil
+	}
+	if r.web, r.lines, err = threadListeners(&cfg.Threads, o, true); err != nil {
+		return nil, err
+	}
+	rc := threadroute.Config{
+		Partitions: len(s.parts), Dial: s.dialer(threadsService), Hold: o.cluster.term, MaxConnections: cfg.Threads.MaxConnections,
+		IDs: func(dst []byte) []byte { return s.first().kernel.rt.Threads.AppendRequestID(dst) }, Files: o.files, Logger: s.log,
+	}
+	r.web.handTo(threadroute.NewWeb(rc))
+	rc.Dial = s.dialer(linesService)
+	r.lines.handTo(threadroute.NewLines(rc))
+	return r, nil
+}
+
+// listeners are those that there are.
+func (r *routing) listeners() []*listener {
+	if r == nil {
+		return nil
+	}
+	return []*listener{r.kernel, r.web, r.lines}
 }
 
 // routerMetrics are those of a node where there are several partitions.
@@ -48,50 +77,54 @@ var routerMetrics = []metric[route.Stats]{
 		func(s *route.Stats) float64 { return float64(s.Broken) }),
 }
 
-// kernelBound returns the listeners of the kernel endpoint.
-func (s *server) kernelBound() []bound {
-	if s.router != nil {
-		return s.router.bound
-	}
-	return s.first().kernel.bound
+// routedThreadMetrics are those of a node where there are several partitions, and agent threads.
+var routedThreadMetrics = []metric[routing]{
+	{Family: obs.Family{Name: "trunkline_threads_router_clients", Help: "Clients of agent threads of this node, by surface.", Kind: obs.Gauge, Labels: []string{"surface"}},
+		series: func(r *routing, put putSeries) {
+			web, _, _ := r.web.totals()
+			lines, _, _ := r.lines.totals()
+			put(float64(web), "http")
+			put(float64(lines), "lines")
+		}},
 }
 
-// serve starts answering on every listener.
+// serve starts answering.
 func (r *routing) serve(report func(error)) {
-	if r == nil {
-		return
+	for _, l := range r.listeners() {
+		l.serve(report)
 	}
-	for _, b := range r.bound {
-		r.tasks.Go(func() { report(r.Serve(b.ln)) })
-	}
-	r.tasks.Go(func() { report(r.Serve(r.inside)) })
 }
 
-// shutdown answers what was asked within grace.
+// shutdown answers what was asked within grace. What is left then is closed.
 func (r *routing) shutdown(grace time.Duration) {
 	if r == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	_ = r.Shutdown(ctx) // what is left then is closed
-	r.tasks.Wait()
+	end := func(l *listener, within time.Duration) func() error {
+		return func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), within)
+			defer cancel()
+			return l.shutdown(ctx)
+		}
+	}
+	ofThreads := min(grace, threadsGrace)
+	_ = together(end(r.kernel, grace), end(r.web, ofThreads), end(r.lines, ofThreads))
 }
 
 // limit changes how many clients there may be.
-func (r *routing) limit(k *config.Kernel) {
+func (r *routing) limit(cfg *config.Config) {
 	if r != nil {
-		r.SetMaxConnections(k.MaxConnections)
+		r.kernel.limit(cfg.Kernel.MaxConnections)
+		r.web.limit(cfg.Threads.MaxConnections)
+		r.lines.limit(cfg.Threads.MaxConnections)
 	}
 }
 
 // abort ends a router that never served.
 func (r *routing) abort() {
-	if r == nil {
-		return
+	for _, l := range r.listeners() {
+		l.abort()
 	}
-	closeAll(r.bound)
-	r.shutdown(forceAfter)
 }
 
 // dialer returns what connects to the owner of a partition in the name of a client

@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/codec/frame"
 	"trunkline/engine/link"
-	"trunkline/engine/reactor"
 	"trunkline/engine/runtime"
 	"trunkline/engine/stream"
 	"trunkline/handlers/ipc"
@@ -20,15 +17,9 @@ import (
 
 // endpoint is the kernel IPC service with everything that moves its bytes.
 type endpoint struct {
-	name        string // what the names of its connections begin with
+	*listener
 	rt          *runtime.Runtime
 	svc         *ipc.Service
-	srv         *reactor.Server
-	taps        link.Taps
-	bound       []bound
-	peers       []bound        // for what nodes forward
-	tasks       sync.WaitGroup // accept loops and the watch over the event loops
-	dead        atomic.Pointer[error]
 	store       *storage
 	beforeStore func() // returns when there is no other writer to the store any more; may be nil
 	options     Options
@@ -39,20 +30,23 @@ type endpoint struct {
 // and nothing is read from the store before Recover: clients may connect, and wait.
 func openEndpoint(cfg *config.Config, o Options) (_ *endpoint, err error) {
 	rt := runtime.New(runtimeConfig(cfg, o))
-	e := &endpoint{name: o.named(protocolIPC), rt: rt, svc: ipc.NewService(serviceConfig(cfg, o), rt), options: o}
+	k, l := &cfg.Kernel, &listener{label: "kernel ipc", section: "kernel", protocol: protocolIPC, service: kernelService, access: &cfg.Kernel.Access}
+	l.name, l.legs = o.named(protocolIPC), o.cluster.several()
+	e := &endpoint{listener: l, rt: rt, svc: ipc.NewService(serviceConfig(cfg, o), rt), options: o}
 	if e.store, err = newStorage(&cfg.Store, rt, o); err != nil {
 		return nil, err
 	}
-	if !o.cluster.several() { // else the router has them
-		if e.bound, err = listenAll(&cfg.Kernel.Access, o); err != nil {
+	if !l.legs { // else the router has the addresses
+		if err = l.bind(o, false); err != nil {
 			return nil, err
 		}
 	}
-	rc := reactorConfig(&cfg.Kernel, e.svc, o)
-	rc.Name, rc.Open = e.name, e.taps.Opener(rc.Open)
-	if e.srv, err = reactor.New(rc); err != nil {
+	err = l.startLoops(o.loops(k.Loops), stream.Config{
+		MaxConnections: o.cluster.legs(k.MaxConnections), Limits: limits(k), Open: e.svc.Open, Refuse: e.svc.AppendRefusal,
+	}, messageForm{frameSize(k.MaxFrameBytes), readFrame}, o)
+	if err != nil {
 		closeAll(e.bound)
-		return nil, fmt.Errorf("cannot start the event loops: %w", err)
+		return nil, err
 	}
 	return e, nil
 }
@@ -74,24 +68,12 @@ func (e *endpoint) recover(ctx context.Context, failed <-chan error) error {
 // serve starts answering on every listener. An accept loop that ends by itself is reported.
 func (e *endpoint) serve(report func(error)) {
 	e.rt.Start()
-	serveLoops(&e.tasks, e.srv, slices.Concat(e.bound, e.peers), report, func(err error) {
-		e.dead.Store(&err)
-		report(err)
-	})
-}
-
-// live returns nil while every event loop runs, else why one ended.
-func (e *endpoint) live() error {
-	if err := e.dead.Load(); err != nil {
-		return *err
-	}
-	return nil
+	e.listener.serve(report)
 }
 
 // shutdown drains (kernel-ipc §2.7) and waits until everything has ended or ctx has.
 func (e *endpoint) shutdown(ctx context.Context) error {
-	err := e.srv.Shutdown(ctx)
-	e.tasks.Wait()
+	err := e.listener.shutdown(ctx)
 	if e.beforeStore != nil {
 		e.beforeStore()
 	}
@@ -105,21 +87,9 @@ func (e *endpoint) abort() {
 	if e == nil {
 		return
 	}
-	abortLoops(e.bound, e.srv)
+	e.listener.abort()
 	_ = e.store.Close()
 	_ = e.rt.CloseRows()
-}
-
-func reactorConfig(k *config.Kernel, svc *ipc.Service, o Options) reactor.Config {
-	return reactor.Config{Loops: o.loops(k.Loops), Config: stream.Config{
-		Protocol:       protocolIPC,
-		MaxConnections: o.cluster.legs(k.MaxConnections),
-		Limits:         limits(k),
-		Open:           svc.Open,
-		Refuse:         svc.AppendRefusal,
-		Files:          o.files,
-		Logger:         o.Logger,
-	}}
 }
 
 // named returns what the names of connections of a partition begin with.

@@ -110,7 +110,7 @@ func TestSettingsReachTheParts(t *testing.T) {
 }
 
 func TestAnEndedLoopIsDeath(t *testing.T) {
-	var e endpoint
+	e := endpoint{listener: new(listener)}
 	if err := e.live(); err != nil {
 		t.Errorf("alive, but %v", err)
 	}

@@ -3,16 +3,11 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
-	"trunkline/engine/reactor"
 	"trunkline/engine/stream"
 	"trunkline/handlers/exacta"
 	projectweb "trunkline/handlers/exacta/web"
@@ -20,15 +15,12 @@ import (
 
 // projectEndpoint is the server of projects with everything that moves its bytes (exacta §2).
 type projectEndpoint struct {
-	cfg     *config.Exacta
-	srv     *exacta.Server
-	taps    link.Taps
-	loops   *reactor.Server // nil when exacta.listen_addr is empty
-	bound   []bound
-	ws      *projectweb.Server // nil when exacta.ws_addr is empty
-	wsBound []bound
-	viewer  *projectweb.Viewer // nil without an admin listener
-	tasks   sync.WaitGroup
+	cfg    *config.Exacta
+	srv    *exacta.Server
+	lines  *listener          // nil when exacta.listen_addr is empty
+	ws     *listener          // nil when exacta.ws_addr is empty
+	page   *projectweb.Viewer // nil without an admin listener
+	viewer *listener          // of the page; it has no addresses
 }
 
 // openProjects binds every address of exacta.listen_addr and exacta.ws_addr or none; without
@@ -68,15 +60,13 @@ func (e *projectEndpoint) openLines(o Options) (err error) {
 	if len(c.ListenAddr) == 0 {
 		return nil
 	}
-	if e.bound, err = listenAll(&c.Access, o); err != nil {
+	e.lines = &listener{label: "exacta", section: "exacta", protocol: "exacta", of: " of projects", access: &c.Access}
+	if err = e.lines.bind(o, false); err != nil {
 		return err
 	}
-	e.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{Protocol: "exacta", MaxConnections: c.MaxConnections, Files: o.files,
-		Limits: e.srv.SocketLimits(), Open: e.taps.Opener(e.srv.OpenSocket), Refuse: e.srv.AppendRefused, Logger: o.Logger}})
-	if err != nil {
-		return fmt.Errorf("cannot start the event loops of projects: %w", err)
-	}
-	return nil
+	return e.lines.startLoops(c.Loops, stream.Config{
+		MaxConnections: c.MaxConnections, Limits: e.srv.SocketLimits(), Open: e.srv.OpenSocket, Refuse: e.srv.AppendRefused,
+	}, lineForm, o)
 }
 
 // openWeb binds the addresses of WebSockets.
@@ -84,31 +74,26 @@ func (e *projectEndpoint) openWeb(o Options) (err error) {
 	if len(e.cfg.WSAddr) == 0 {
 		return nil
 	}
-	if e.wsBound, err = listenAll(e.cfg.WS(), o); err != nil {
-		return err
-	}
-	for i := range e.wsBound {
-		e.wsBound[i].ln = o.files.Listener(e.wsBound[i].ln, o.Logger)
-	}
-	e.ws = projectweb.NewServer(e.srv)
-	return nil
+	e.ws = &listener{label: "exacta websocket", section: "exacta_ws", protocol: "exacta", access: e.cfg.WS()}
+	e.ws.handTo(projectweb.NewServer(e.srv))
+	return e.ws.bind(o, true)
 }
 
-// loopsOf returns the event loops, nil where there are none.
-func (e *projectEndpoint) loopsOf() *reactor.Server {
+// listeners are those that there are.
+func (e *projectEndpoint) listeners() []*listener {
 	if e == nil {
 		return nil
 	}
-	return e.loops
+	return []*listener{e.lines, e.ws, e.viewer}
 }
 
 // refused returns how many connections were turned away.
 func (e *projectEndpoint) refused() (n int64) {
-	if e.loops != nil {
-		n = e.loops.Stats().Refused
+	if e.lines != nil {
+		n = e.lines.loops.Stats().Refused
 	}
 	if e.ws != nil {
-		n += e.ws.Refused()
+		n += e.ws.clients.(*projectweb.Server).Refused()
 	}
 	return n
 }
@@ -118,14 +103,9 @@ func (e *projectEndpoint) view() http.Handler {
 	if e == nil {
 		return nil
 	}
-	e.viewer = projectweb.NewViewer(e.srv)
-	return e.viewer
-}
-
-// banner shows the addresses.
-func (e *projectEndpoint) banner(to io.Writer) {
-	showBound(to, "exacta", e.bound)
-	showBound(to, "exacta websocket", e.wsBound)
+	e.page = projectweb.NewViewer(e.srv)
+	e.viewer = &listener{protocol: "exacta", book: e.page}
+	return e.page
 }
 
 // serve starts answering on every listener.
@@ -133,12 +113,8 @@ func (e *projectEndpoint) serve(report func(error)) {
 	if e == nil {
 		return
 	}
-	if e.loops != nil {
-		serveLoops(&e.tasks, e.loops, e.bound, report, report)
-	}
-	for _, b := range e.wsBound {
-		e.tasks.Go(func() { report(e.ws.Serve(b.ln)) })
-	}
+	e.lines.serve(report)
+	e.ws.serve(report)
 }
 
 // projectsGrace is how long the last answers may take in a drain.
@@ -153,30 +129,21 @@ func (e *projectEndpoint) shutdown() error {
 	e.srv.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), projectsGrace)
 	defer cancel()
-	webEnded := make(chan error, 1)
-	go func() { webEnded <- e.shutdownWeb(ctx) }()
-	var err error
-	if e.loops != nil {
-		err = e.loops.Shutdown(ctx)
-	}
-	err = errors.Join(err, <-webEnded)
-	e.tasks.Wait()
+	err := together(
+		func() error { return e.lines.shutdown(ctx) },
+		func() error { return e.ws.shutdown(ctx) },
+		func() error { return e.endPage(ctx) },
+	)
 	e.srv.Close()
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil
-	}
-	return err
+	return unlessLate(err)
 }
 
-// shutdownWeb ends all WebSockets.
-func (e *projectEndpoint) shutdownWeb(ctx context.Context) (err error) {
-	if e.viewer != nil {
-		err = e.viewer.Shutdown(ctx)
+// endPage ends the WebSockets of the page.
+func (e *projectEndpoint) endPage(ctx context.Context) error {
+	if e.page == nil {
+		return nil
 	}
-	if e.ws != nil {
-		err = errors.Join(err, e.ws.Shutdown(ctx))
-	}
-	return err
+	return e.page.Shutdown(ctx)
 }
 
 // abort ends an endpoint that never served.
@@ -184,9 +151,9 @@ func (e *projectEndpoint) abort() {
 	if e == nil {
 		return
 	}
-	abortLoops(e.bound, e.loops)
-	closeAll(e.wsBound)
-	_ = e.shutdownWeb(context.Background()) // there is no connection
+	e.lines.abort()
+	e.ws.abort()
+	_ = e.endPage(context.Background()) // there is no connection
 	e.srv.Close()
 }
 
@@ -198,7 +165,9 @@ func RunProjects(ctx context.Context, c *config.Exacta, o Options) error {
 	if err != nil {
 		return err
 	}
-	e.banner(o.Banner)
+	for _, l := range []*listener{e.lines, e.ws} {
+		l.show(o.Banner)
+	}
 	failed := make(chan error, 1)
 	e.serve(func(err error) {
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"trunkline/engine/obs"
@@ -22,57 +21,17 @@ const listWithin = time.Second
 func (s *server) connections() (rows []obs.Connection) {
 	ctx, cancel := context.WithTimeout(context.Background(), listWithin)
 	defer cancel()
-	for _, l := range s.clientLoops() {
-		rows = append(rows, l.Connections(ctx)...)
-	}
-	if s.web != nil {
-		rows = s.web.srv.Connections(rows)
-	}
-	for _, t := range s.threadClients() {
-		rows = t.Connections(rows)
-	}
-	if e := s.exacta; e != nil {
-		if e.ws != nil {
-			rows = e.ws.Connections(rows)
-		}
-		if e.viewer != nil {
-			rows = e.viewer.Connections(rows)
-		}
+	for _, l := range s.listeners() {
+		rows = l.connections(ctx, rows)
 	}
 	return rows
 }
 
 // clientLoops are the event loops of all endpoints.
 func (s *server) clientLoops() (all []*reactor.Server) {
-	for _, r := range s.replicas() {
-		all = append(all, r.kernel.srv)
-		if r.threads != nil {
-			all = append(all, r.threads.loops)
-		}
-	}
-	for _, l := range []*reactor.Server{s.first().tools.loopsOf(), s.exacta.loopsOf()} {
-		if l != nil {
-			all = append(all, l)
-		}
-	}
-	return all
-}
-
-// clientBook is a part of the server that knows its clients, beside those of event loops.
-type clientBook interface {
-	Connections([]obs.Connection) []obs.Connection
-	Totals() (open, in, out int64)
-	Drop(name string) (found bool)
-}
-
-// threadClients are the parts of agent threads that know their clients: routers, and HTTP.
-func (s *server) threadClients() (all []clientBook) {
-	if r := s.threadRouter; r != nil {
-		all = append(all, r.web, r.lines)
-	}
-	for _, r := range s.replicas() {
-		if r.threads != nil {
-			all = append(all, r.threads.web)
+	for _, l := range s.listeners() {
+		if l.loops != nil {
+			all = append(all, l.loops)
 		}
 	}
 	return all
@@ -82,28 +41,10 @@ func (s *server) threadClients() (all []clientBook) {
 func (s *server) dropConnection(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, listWithin)
 	defer cancel()
-	var others []func(name string) bool
-	if s.web != nil {
-		others = append(others, s.web.srv.Drop)
-	}
-	for _, t := range s.threadClients() {
-		others = append(others, t.Drop)
-	}
-	if e := s.exacta; e != nil {
-		if e.ws != nil {
-			others = append(others, e.ws.Drop)
-		}
-		if e.viewer != nil {
-			others = append(others, e.viewer.Drop)
-		}
-	}
-	for _, l := range s.clientLoops() {
-		if found, err := l.Drop(ctx, name); found || err != nil {
+	for _, l := range s.listeners() {
+		if found, err := l.drop(ctx, name); found || err != nil {
 			return err
 		}
-	}
-	if slices.ContainsFunc(others, func(drop func(string) bool) bool { return drop(name) }) {
-		return nil
 	}
 	return fmt.Errorf("%w: connection %q is not open", console.ErrNotFound, name)
 }
@@ -123,30 +64,6 @@ func (s *server) registerLatency(reg *obs.Registry, rec *obs.Recorder) error {
 			}
 		}
 	}))
-}
-
-// listeners are those of a section of the settings.
-type listeners struct {
-	section string
-	bound   []bound
-}
-
-func (s *server) listeners() []listeners {
-	all := []listeners{{"kernel", s.kernelBound()}}
-	if s.web != nil {
-		all = append(all, listeners{"http", s.web.bound})
-	}
-	if tools := s.first().tools; tools != nil {
-		all = append(all, listeners{"toolhost", tools.bound})
-	}
-	if s.threads != nil {
-		web, lines := s.threadsBound()
-		all = append(all, listeners{"threads", web}, listeners{"threads_lines", lines})
-	}
-	if s.exacta != nil {
-		all = append(all, listeners{"exacta", s.exacta.bound}, listeners{"exacta_ws", s.exacta.wsBound})
-	}
-	return all
 }
 
 // notAfter returns when the first certificate that c shows to clients expires.

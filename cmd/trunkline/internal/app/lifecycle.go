@@ -51,10 +51,10 @@ func (s *server) endReplicas() (err error) {
 		return s.first().shutdown(s.grace(), toolGrace)
 	}
 	if !s.options.cluster.dead.Load() {
-		s.endRouters(s.grace()) // what their clients have asked is answered
+		s.router.shutdown(s.grace()) // what its clients have asked is answered
 	}
 	s.end()
-	s.endRouters(0)
+	s.router.shutdown(0)
 	for _, p := range s.parts {
 		<-p.ended
 		err = errors.Join(err, p.err)
@@ -62,18 +62,9 @@ func (s *server) endReplicas() (err error) {
 	return err
 }
 
-// endRouters ends those of the kernel endpoint and of agent threads side by side.
-func (s *server) endRouters(grace time.Duration) {
-	var both sync.WaitGroup
-	both.Go(func() { s.threadRouter.shutdown(grace) })
-	s.router.shutdown(grace)
-	both.Wait()
-}
-
 // abort ends a server that never served.
 func (s *server) abort() {
 	s.router.abort()
-	s.threadRouter.abort()
 	for _, c := range s.replicas() {
 		c.abort()
 	}
@@ -109,6 +100,17 @@ func (s *server) closeAdmin() {
 	_ = s.admin.Shutdown(ctx)
 }
 
+// together runs all of them at the same time, and joins their errors.
+func together(all ...func() error) error {
+	errs := make([]error, len(all))
+	var running sync.WaitGroup
+	for i, f := range all {
+		running.Go(func() { errs[i] = f() })
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
 // drain ends the kernel endpoint and the others side by side, then the admin listener.
 func (s *server) drain() error {
 	s.ready.Hold(reasonDraining)
@@ -116,14 +118,11 @@ func (s *server) drain() error {
 	s.ready.Release(reasonLameDuck)
 	grace := s.cfg.Load().Kernel.ShutdownGrace
 	s.log.Info("draining", "grace_secs", int64(grace/time.Second))
-	webEnded, exactaEnded := make(chan error, 1), make(chan error, 1)
-	go func() { exactaEnded <- s.exacta.shutdown() }()
-	go func() {
+	err := together(s.endReplicas, s.exacta.shutdown, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
-		webEnded <- s.web.shutdown(ctx)
-	}()
-	err := errors.Join(s.endReplicas(), <-webEnded, <-exactaEnded)
+		return unlessLate(s.web.shutdown(ctx))
+	})
 	s.threads.close()
 	s.closeAdmin()
 	s.leaveCluster()

@@ -227,7 +227,7 @@ var storeMetrics = []metric[storeReading]{
 func (s *server) register(reg *obs.Registry) error {
 	err := errors.Join(
 		addReplicas(s, reg, serviceMetrics, (*replica).stats),
-		addReplicas(s, reg, socketMetrics, func(r *replica) *stream.Snapshot { st := r.kernel.srv.Stats(); return &st }),
+		addReplicas(s, reg, socketMetrics, func(r *replica) *stream.Snapshot { st := r.kernel.loops.Stats(); return &st }),
 		addReplicas(s, reg, threadMetrics, (*replica).threadStats),
 		s.registerLatency(reg, s.options.recorder),
 	)
@@ -246,8 +246,8 @@ func (s *server) register(reg *obs.Registry) error {
 	if s.router != nil {
 		err = errors.Join(err, addMetrics(reg, routerMetrics, func() *route.Stats { st := s.router.Stats(); return &st }))
 	}
-	if s.threadRouter != nil {
-		err = errors.Join(err, addMetrics(reg, threadRouterMetrics, func() *threadRouter { return s.threadRouter }))
+	if s.router != nil && s.router.web != nil {
+		err = errors.Join(err, addMetrics(reg, routedThreadMetrics, func() *routing { return s.router }))
 	}
 	if s.first().kernel.store == nil {
 		return err

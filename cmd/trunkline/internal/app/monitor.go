@@ -28,30 +28,20 @@ const (
 	monitorName = 128
 )
 
-// messages are how the connections of an endpoint are observed.
-type messages struct {
-	taps *link.Taps
+// messageForm is how what goes over connections is observed.
+type messageForm struct {
 	size func(out bool, b []byte) int // of the message at the front of b, as link.Taps have it
 	// read reads the members of a message into f, and returns its payload, which may be cut.
 	read func(f *ops.Frame, s *link.Seen) (body []byte, whole bool)
 }
 
-// messagesOf returns those of the connections whose names begin with name, nil where there are
-// none.
-func (s *server) messagesOf(name string) *messages {
-	for _, r := range s.replicas() {
-		if name == r.kernel.name {
-			return &messages{&r.kernel.taps, frameSize(s.cfg.Load().Kernel.MaxFrameBytes), readFrame}
+// loopsOf returns the listener with event loops whose connections have names that begin with name,
+// nil where there is none.
+func (s *server) loopsOf(name string) *listener {
+	for _, l := range s.listeners() {
+		if l.loops != nil && l.name == name {
+			return l
 		}
-		if r.threads != nil && name == r.threads.name {
-			return &messages{&r.threads.taps, lineSize, readLine}
-		}
-	}
-	switch first := s.first(); {
-	case name == "toolhost" && first.tools != nil:
-		return &messages{&first.tools.taps, lineSize, readLine}
-	case name == "exacta" && s.exacta != nil:
-		return &messages{&s.exacta.taps, lineSize, readLine}
 	}
 	return nil
 }
@@ -68,16 +58,16 @@ func (s *server) monitor(conn string, payload int) (ops.Monitor, error) {
 			Hint: "clients of a standby are connections of the owner: ask the admin address of that node"}
 	}
 	id, err := strconv.ParseUint(number, 10, 64)
-	of := s.messagesOf(name)
+	of := s.loopsOf(name)
 	if of == nil || err != nil {
 		return nil, &ops.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("cannot monitor connection %q: want one of ipc, toolhost, threads or exacta, such as ipc-12", conn),
 			Hint: "'trunkline connections' lists them; those over HTTP cannot be monitored"}
 	}
-	tap, err := of.taps.Observe(id, monitorHead+payload, of.size)
+	tap, err := of.taps.Observe(id, monitorHead+payload, of.message.size)
 	if err != nil {
 		return nil, monitorRefusal(conn, err)
 	}
-	return &monitored{tap: tap, read: of.read, payload: payload, asked: make(map[string]request)}, nil
+	return &monitored{tap: tap, read: of.message.read, payload: payload, asked: make(map[string]request)}, nil
 }
 
 // monitorRefusal gives an error of Observe its status.

@@ -13,6 +13,9 @@ import (
 // event is the type of a line that answers nothing.
 const event = "event"
 
+// lineForm is that of lines.
+var lineForm = messageForm{lineSize, readLine}
+
 // lineSize measures lines for link.Taps. A piece of one, as of a line that is too long, is taken as
 // a whole.
 func lineSize(_ bool, b []byte) int {

@@ -5,7 +5,6 @@ import (
 
 	"trunkline/engine/kernel"
 	"trunkline/engine/obs"
-	"trunkline/engine/stream"
 )
 
 // overview returns what a look at the whole server shows, with these latencies. It takes the locks
@@ -56,41 +55,16 @@ func (s *server) addConnections(o *obs.Overview) {
 		o.BytesIn += in
 		o.BytesOut += out
 	}
-	lines := func(protocol string, st stream.Snapshot) { add(protocol, st.Open, st.BytesIn, st.BytesOut) }
-	web := func(protocol string, of interface{ Totals() (open, in, out int64) }) {
-		open, in, out := of.Totals()
-		add(protocol, open, in, out)
+	for _, l := range s.listeners() {
+		open, in, out := l.totals()
+		switch {
+		case !l.legs:
+			add(l.protocol, open, in, out)
+		case l.protocol == protocolIPC: // each client would count once for each partition
+			add(l.protocol, 0, in, out)
+		}
 	}
-	for _, r := range s.replicas() {
-		lines(protocolIPC, r.kernel.srv.Stats())
-	}
-	if s.router != nil { // else each client would count once for each partition
+	if s.router != nil {
 		o.Connections[protocolIPC] = s.router.Stats().Clients
-	}
-	if s.web != nil {
-		web("http", s.web.srv)
-	}
-	first := s.first()
-	if first.tools != nil {
-		lines("toolhost", first.tools.loops.Stats())
-	}
-	switch {
-	case s.threadRouter != nil: // as those of the kernel endpoint
-		web(protocolThreads, s.threadRouter.web)
-		web(protocolThreads, s.threadRouter.lines)
-	case first.threads != nil:
-		lines(protocolThreads, first.threads.loops.Stats())
-		web(protocolThreads, first.threads.web)
-	}
-	if e := s.exacta; e != nil {
-		if e.loops != nil {
-			lines("exacta", e.loops.Stats())
-		}
-		if e.ws != nil {
-			lines("exacta", e.ws.Stats())
-		}
-		if e.viewer != nil {
-			lines("exacta", e.viewer.Stats())
-		}
 	}
 }

@@ -117,9 +117,9 @@ func followsAnew(err error, keeps, again bool) bool {
 func (s *server) standBy(c *replica) (stop func()) {
 	f := c.lease.newForwarder()
 	var serving sync.WaitGroup
-	for _, sec := range c.sections() {
-		for _, b := range sec.bound {
-			service := sec.name
+	for _, l := range c.listeners() {
+		for _, b := range l.bound {
+			service := l.service
 			if b.tls != nil {
 				service += withTLS
 			}

@@ -95,7 +95,7 @@ func (r *partitionsRig) bind(cfg *config.Config, id string) *server {
 }
 
 // addr returns where a node serves clients.
-func (r *partitionsRig) addr(node int) string { return r.nodes[node].router.bound[0].addr }
+func (r *partitionsRig) addr(node int) string { return r.nodes[node].router.kernel.bound[0].addr }
 
 // client returns a client of a node.
 func (r *partitionsRig) client(node int) *client.Conn {

@@ -133,13 +133,12 @@ func (s *server) limit(cfg *config.Config) {
 	if c := s.options.cluster; c.several() {
 		c.peers.SetMaxConnections(c.taken(cfg))
 	}
-	s.router.limit(&cfg.Kernel)
-	s.threadRouter.limit(&cfg.Threads)
+	s.router.limit(cfg)
 	s.threads.limit(&cfg.Threads)
 	for _, c := range s.replicas() {
 		c.limit(cfg)
 	}
-	if s.web != nil {
+	if s.web.srv != nil {
 		s.web.srv.SetLimits(cfg.HTTP.MaxConnections, cfg.HTTP.MaxInFlight)
 	}
 	s.options.recorder.SetSlowThreshold(cfg.Admin.SlowThreshold)
@@ -147,8 +146,8 @@ func (s *server) limit(cfg *config.Config) {
 
 // limit applies the limits of c.
 func (t *threadEndpoint) limit(c *config.Threads) {
-	t.loops.SetMaxConnections(t.clients(c.MaxConnections))
-	t.web.SetMaxConnections(t.clients(c.MaxConnections))
+	t.lines.limit(t.clients(c.MaxConnections))
+	t.web.limit(t.clients(c.MaxConnections))
 	t.mcp.SetCallsPerMinute(c.RateMCPCallsPerAgentPerMinute)
 }
 
@@ -214,10 +213,6 @@ func (e *projectEndpoint) prepare(c *config.Exacta) (live exacta.Live, err error
 
 func (e *projectEndpoint) apply(live exacta.Live) {
 	e.srv.SetLive(live)
-	if e.loops != nil {
-		e.loops.SetMaxConnections(live.MaxConnections)
-	}
-	if e.ws != nil {
-		e.ws.SetMaxConnections(live.MaxConnections)
-	}
+	e.lines.limit(live.MaxConnections)
+	e.ws.limit(live.MaxConnections)
 }

@@ -55,7 +55,9 @@ func (s *server) newReplica(partition int, again bool) (_ *replica, err error) {
 // serve starts answering.
 func (c *replica) serve(report func(error)) {
 	c.kernel.serve(report)
-	c.tools.serve(report)
+	if c.tools != nil {
+		c.tools.serve(report)
+	}
 	c.threads.serve(report)
 }
 
@@ -71,13 +73,13 @@ func (c *replica) stats() *ipc.Stats {
 // limit applies the limits of cfg.
 func (c *replica) limit(cfg *config.Config) {
 	k := &cfg.Kernel
-	c.kernel.srv.SetMaxConnections(c.kernel.options.cluster.legs(k.MaxConnections))
+	c.kernel.limit(c.kernel.options.cluster.legs(k.MaxConnections))
 	c.kernel.svc.SetLimits(ipc.Limits{
 		MaxConnections: k.MaxConnections, DefaultQueryTimeout: k.DefaultQueryTimeout, MaxQueryTimeout: k.MaxQueryTimeout,
 		MaxStreamsPerConnection: k.MaxStreamsPerConnection, MaxEventTypes: k.MaxEventTypes,
 	})
 	if c.tools != nil {
-		c.tools.loops.SetMaxConnections(cfg.Toolhost.MaxConnections)
+		c.tools.limit(cfg.Toolhost.MaxConnections)
 	}
 	c.kernel.rt.Threads.SetPostRates(core.PostRates{
 		PerAgent: cfg.Threads.RatePostPerAgentPerMinute, PerThread: cfg.Threads.RatePostPerThreadPerMinute,
@@ -87,22 +89,15 @@ func (c *replica) limit(cfg *config.Config) {
 	}
 }
 
-// section is the listeners of a part of the server whose clients the owner of a partition serves,
-// and those for what other nodes forward to it. Where a router has the listeners there are none.
-type section struct {
-	name  string
-	bound []bound
-	peers *[]bound
-}
-
-// sections are those of a replica that other nodes have too.
-func (c *replica) sections() []section {
-	all := []section{{kernelService, c.kernel.bound, &c.kernel.peers}}
+// listeners are those of a replica, which other nodes have too. Where a router has the addresses
+// they have none.
+func (c *replica) listeners() []*listener {
+	all := []*listener{c.kernel.listener}
 	if c.tools != nil {
-		all = append(all, section{"toolhost", c.tools.bound, &c.tools.peers})
+		all = append(all, c.tools.listener)
 	}
 	if c.threads != nil {
-		all = append(all, section{threadsService, c.threads.webBound, &c.threads.webPeers}, section{linesService, c.threads.lnBound, &c.threads.lnPeers})
+		all = append(all, c.threads.web, c.threads.lines)
 	}
 	return all
 }
@@ -117,14 +112,14 @@ const withTLS = "+tls"
 // the routers of this node.
 func (c *replica) ownListeners() {
 	peers := c.lease.node.peers
-	for _, sec := range c.sections() {
-		*sec.peers = []bound{{ln: peers.Service(sec.name, c.partition), kind: kindForwarded}}
-		if local := c.lease.local[sec.name]; local != nil {
-			*sec.peers = append(*sec.peers, bound{ln: local, kind: kindLocal})
+	for _, l := range c.listeners() {
+		l.peers = []bound{{ln: peers.Service(l.service, c.partition), kind: kindForwarded}}
+		if local := c.lease.local[l.service]; local != nil {
+			l.peers = append(l.peers, bound{ln: local, kind: kindLocal})
 		}
-		for _, b := range sec.bound {
+		for _, b := range l.bound {
 			if b.tls != nil {
-				*sec.peers = append(*sec.peers, bound{ln: tls.NewListener(peers.Service(sec.name+withTLS, c.partition), b.tls), kind: kindTLS})
+				l.peers = append(l.peers, bound{ln: tls.NewListener(peers.Service(l.service+withTLS, c.partition), b.tls), kind: kindTLS})
 				break
 			}
 		}

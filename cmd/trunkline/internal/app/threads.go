@@ -3,19 +3,14 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"trunkline/engine/runtime"
 
 	"trunkline/cmd/trunkline/internal/config"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
-	"trunkline/engine/reactor"
 	"trunkline/engine/stream"
 	core "trunkline/engine/threads"
 	"trunkline/handlers/threads"
@@ -57,20 +52,14 @@ const protocolThreads = "threads"
 
 // threadEndpoint is the agent threads of a partition with everything that moves their bytes.
 type threadEndpoint struct {
-	name     string // what the names of its connections of lines begin with
 	engine   *core.Engine
 	shared   *threadServer
 	mcp      *mcp.Handler
 	service  *threads.Service
-	web      *threadweb.Server
-	webBound []bound
-	webPeers []bound // for what nodes forward
-	lines    *threadlines.Server
-	loops    *reactor.Server
-	taps     link.Taps
-	lnBound  []bound
-	lnPeers  []bound // for what nodes forward
-	tasks    sync.WaitGroup
+	http     *threadweb.Server
+	web      *listener
+	sessions *threadlines.Server
+	lines    *listener
 	draining atomic.Bool
 
 	meter    *obs.Meter
@@ -88,7 +77,7 @@ func openThreads(cfg *config.Config, rt *runtime.Runtime, shared *threadServer, 
 		return nil, nil
 	}
 	c := &cfg.Threads
-	t := &threadEndpoint{name: o.named(protocolThreads), engine: rt.Threads, shared: shared, cfg: cfg, clients: o.cluster.legs, recorder: o.recorder, meter: method.NewMeter(o.recorder)}
+	t := &threadEndpoint{engine: rt.Threads, shared: shared, cfg: cfg, clients: o.cluster.legs, recorder: o.recorder, meter: method.NewMeter(o.recorder)}
 	defer func() {
 		if err != nil {
 			t.abort()
@@ -106,29 +95,28 @@ func openThreads(cfg *config.Config, rt *runtime.Runtime, shared *threadServer, 
 		Engine: rt.Threads, Await: rt.Store.Await, Resume: resume, Spawn: spawn, MaxDefer: c.TriggerMaxDefer,
 		Busy: shared.HumanTyping, Logger: o.Logger,
 	})
-	if !o.cluster.several() {
-		if t.webBound, t.lnBound, err = listenThreads(cfg, o); err != nil {
-			return nil, err
-		}
+	legs := o.cluster.several() // and the router has the addresses
+	if t.web, t.lines, err = threadListeners(c, o, !legs); err != nil {
+		return nil, err
 	}
+	t.lines.name, t.web.legs, t.lines.legs = o.named(protocolThreads), legs, legs
 	t.jobs = threads.NewJobs(t.service)
 	issuers, connections := authServers(c), t.clients(c.MaxConnections)
 	t.mcp = t.newMCP(c, issuers, o)
-	t.web = threadweb.New(threadweb.Config{
+	t.http = threadweb.New(threadweb.Config{
 		Name: o.named(protocolThreads + "-http"), Rows: method.Rows, Dispatcher: t.service, Verify: shared.verifier.Verify, Peers: shared.peers, Pending: shared.pending, IDs: rt.Threads.AppendRequestID, Unready: shared.unready, Metrics: contractMetrics(rt.Threads, t.jobs),
 		MCP: t.mcp, Metadata: mcp.Metadata(c.PublicURL, issuers), ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers),
 		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: threadweb.Limits{Connections: connections}, Meter: t.meter, Logger: o.Logger,
 	})
-	t.lines = threadlines.New(threadlines.Config{
+	t.web.handTo(t.http)
+	t.sessions = threadlines.New(threadlines.Config{
 		Dispatcher: t.service, Verifier: shared.verifier, Peers: shared.peers, Gate: &rt.Gate, Skew: c.ClockSkew.Seconds(), Lookup: method.Lookup,
 		NewRequestID: rt.Threads.AppendRequestID, Meter: t.meter, Logger: o.Logger,
 	})
-	t.loops, err = reactor.New(reactor.Config{Loops: o.loops(c.Loops), Config: stream.Config{Protocol: protocolThreads, Name: t.name, MaxConnections: connections, Files: o.files,
-		Limits: t.lines.Limits(), Open: t.taps.Opener(t.lines.Open), Refuse: t.lines.AppendRefusal, Logger: o.Logger}})
-	if err != nil {
-		return nil, fmt.Errorf("cannot start the event loops of agent threads: %w", err)
-	}
-	return t, nil
+	err = t.lines.startLoops(o.loops(c.Loops), stream.Config{
+		MaxConnections: connections, Limits: t.sessions.Limits(), Open: t.sessions.Open, Refuse: t.sessions.AppendRefusal,
+	}, lineForm, o)
+	return t, err
 }
 
 // newMCP returns what answers MCP clients.
@@ -137,7 +125,7 @@ func (t *threadEndpoint) newMCP(c *config.Threads, issuers []string, o Options) 
 		Rows: method.Rows, Dispatcher: t.service, Verify: t.shared.verifier.Verify, Peers: t.shared.peers, Pending: t.shared.pending, IDs: t.engine.AppendRequestID,
 		ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers), PublicURL: c.PublicURL, AllowedOrigins: c.MCPOrigins,
 		AllowedHosts:   c.AllowedHosts,
-		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute, Draining: t.draining.Load, Meter: t.meter, Count: func(f method.Condition) { t.web.Count(f) }, Logger: o.Logger,
+		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute, Draining: t.draining.Load, Meter: t.meter, Count: func(f method.Condition) { t.http.Count(f) }, Logger: o.Logger,
 	})
 }
 
@@ -150,10 +138,8 @@ func (t *threadEndpoint) serve(report func(error)) {
 		report(err)
 		return
 	}
-	for _, b := range slices.Concat(t.webBound, t.webPeers) {
-		t.tasks.Go(func() { report(t.web.Serve(b.ln)) })
-	}
-	serveLoops(&t.tasks, t.loops, slices.Concat(t.lnBound, t.lnPeers), report, report)
+	t.web.serve(report)
+	t.lines.serve(report)
 }
 
 // threadsGrace is how long a drain waits for requests in flight: 10 s (threads §2.1), less the
@@ -166,13 +152,9 @@ func (t *threadEndpoint) shutdown(ctx context.Context) error {
 		return nil
 	}
 	t.draining.Store(true)
-	err := errors.Join(t.web.Shutdown(ctx), t.loops.Shutdown(ctx))
-	t.tasks.Wait()
+	err := errors.Join(t.web.shutdown(ctx), t.lines.shutdown(ctx))
 	t.wakers.close(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil
-	}
-	return err
+	return unlessLate(err)
 }
 
 // abort ends an endpoint that never served.
@@ -180,6 +162,6 @@ func (t *threadEndpoint) abort() {
 	if t == nil {
 		return
 	}
-	closeAll(t.webBound)
-	abortLoops(t.lnBound, t.loops)
+	t.web.abort()
+	t.lines.abort()
 }

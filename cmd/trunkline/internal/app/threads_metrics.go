@@ -56,20 +56,9 @@ func (c *replica) threadStats() *threadStats {
 	}
 	st := &threadStats{Stats: rt.Threads.Stats(), rows: db.Stats()}
 	if c.threads != nil {
-		st.lines = c.threads.lines.Counts()
+		st.lines = c.threads.sessions.Counts()
 	}
 	return st
-}
-
-// threadRouterMetrics are those of a node where there are several partitions.
-var threadRouterMetrics = []metric[threadRouter]{
-	{Family: obs.Family{Name: "trunkline_threads_router_clients", Help: "Clients of agent threads of this node, by surface.", Kind: obs.Gauge, Labels: []string{"surface"}},
-		series: func(r *threadRouter, put putSeries) {
-			web, _, _ := r.web.Totals()
-			lines, _, _ := r.lines.Totals()
-			put(float64(web), "http")
-			put(float64(lines), "lines")
-		}},
 }
 
 // contractMetrics appends the families of threads §4.10 beside those of HTTP.

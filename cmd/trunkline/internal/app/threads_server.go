@@ -1,19 +1,16 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/handlers/ops"
 	"trunkline/handlers/threads/method"
-	"trunkline/handlers/threads/route"
 	"trunkline/handlers/threads/token"
 )
 
@@ -136,107 +133,20 @@ func authServers(c *config.Threads) []string {
 	return c.AuthServers
 }
 
-// listenThreads opens the listeners of HTTP and of lines.
-func listenThreads(cfg *config.Config, o Options) (web, lines []bound, err error) {
-	if web, err = listenAll(&cfg.Threads.Access, o); err != nil {
-		return nil, nil, err
-	}
-	if lines, err = listenAll(cfg.Threads.Lines(), o); err != nil {
-		closeAll(web)
-		return nil, nil, err
-	}
-	for i := range web {
-		web[i].ln = o.files.Listener(web[i].ln, o.Logger)
-	}
-	return web, lines, nil
-}
-
-// threadRouter is the listeners of agent threads of a node where the journal has several
-// partitions: each request goes to the partition of its workspace. It is nil where there is one
-// partition, or where agent threads are closed.
-type threadRouter struct {
-	web               *route.Web
-	lines             *route.Lines
-	webBound, lnBound []bound
-	tasks             sync.WaitGroup
-}
-
 // The surfaces of agent threads as other nodes name them.
 const (
 	threadsService = "threads"
 	linesService   = "threads-lines"
 )
 
-// openThreadRouter binds the listeners of agent threads where there are several partitions.
-func (s *server) openThreadRouter(o Options) (*threadRouter, error) {
-	if s.threads == nil {
-		return nil, nil
+// threadListeners returns the listeners of agent threads, with their addresses bound if asked.
+func threadListeners(c *config.Threads, o Options, bind bool) (web, lines *listener, err error) {
+	web = &listener{label: "threads http", section: "threads", protocol: protocolThreads, service: threadsService, access: &c.Access}
+	lines = &listener{label: "threads lines", section: "threads_lines", protocol: protocolThreads, service: linesService, of: " of agent threads", access: c.Lines()}
+	if bind {
+		if err = web.bind(o, true); err == nil {
+			err = lines.bind(o, false)
+		}
 	}
-	cfg := s.cfg.Load()
-	web, lines, err := listenThreads(cfg, o)
-	if err != nil {
-		return nil, err
-	}
-	rc := route.Config{
-		Partitions: len(s.parts), Dial: s.dialer(threadsService), Hold: o.cluster.term, MaxConnections: cfg.Threads.MaxConnections,
-		IDs: func(dst []byte) []byte { return s.first().kernel.rt.Threads.AppendRequestID(dst) }, Files: o.files, Logger: s.log,
-	}
-	r := &threadRouter{web: route.NewWeb(rc), webBound: web, lnBound: lines}
-	rc.Dial = s.dialer(linesService)
-	r.lines = route.NewLines(rc)
-	return r, nil
-}
-
-// threadsBound returns the listeners of agent threads.
-func (s *server) threadsBound() (web, lines []bound) {
-	if r := s.threadRouter; r != nil {
-		return r.webBound, r.lnBound
-	}
-	if t := s.first().threads; t != nil {
-		return t.webBound, t.lnBound
-	}
-	return nil, nil
-}
-
-// serve starts answering on every listener.
-func (r *threadRouter) serve(report func(error)) {
-	if r == nil {
-		return
-	}
-	for _, b := range r.webBound {
-		r.tasks.Go(func() { report(r.web.Serve(b.ln)) })
-	}
-	for _, b := range r.lnBound {
-		r.tasks.Go(func() { report(r.lines.Serve(b.ln)) })
-	}
-}
-
-// shutdown answers what was asked within grace.
-func (r *threadRouter) shutdown(grace time.Duration) {
-	if r == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), min(grace, threadsGrace))
-	defer cancel()
-	r.tasks.Go(func() { _ = r.web.Shutdown(ctx) }) // what is left then is closed
-	_ = r.lines.Shutdown(ctx)
-	r.tasks.Wait()
-}
-
-// abort ends a router that never served.
-func (r *threadRouter) abort() {
-	if r == nil {
-		return
-	}
-	closeAll(r.webBound)
-	closeAll(r.lnBound)
-	r.shutdown(forceAfter)
-}
-
-// limit changes how many clients there may be.
-func (r *threadRouter) limit(c *config.Threads) {
-	if r != nil {
-		r.web.SetMaxConnections(c.MaxConnections)
-		r.lines.SetMaxConnections(c.MaxConnections)
-	}
+	return web, lines, err
 }

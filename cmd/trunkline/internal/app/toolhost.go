@@ -2,12 +2,9 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
-	"sync"
 	"time"
 
 	"trunkline/engine/runtime"
@@ -15,22 +12,16 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/cmd/trunkline/internal/toolset"
 	"trunkline/engine/bus"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
-	"trunkline/engine/reactor"
 	"trunkline/engine/stream"
 	"trunkline/handlers/toolhost"
 )
 
 // toolEndpoint is the tool server with everything that moves its bytes (toolhost §2.3).
 type toolEndpoint struct {
-	set   *toolset.Set
-	srv   *toolhost.Server
-	loops *reactor.Server
-	taps  link.Taps
-	bound []bound
-	peers []bound // for what nodes forward
-	tasks sync.WaitGroup
+	*listener
+	set *toolset.Set
+	srv *toolhost.Server
 }
 
 // openTools binds every address of toolhost.listen_addr or none; without addresses it returns nil.
@@ -44,6 +35,7 @@ func openTools(c *config.Toolhost, rt *runtime.Runtime, o Options) (*toolEndpoin
 		return nil, fmt.Errorf("cannot open the tools (toolhost.plugins, toolhost.root): %w", err)
 	}
 	t := &toolEndpoint{set: set}
+	t.listener = &listener{label: "toolhost", section: "toolhost", protocol: "toolhost", service: "toolhost", of: " of the tool server", access: &c.Access}
 	if err := t.open(c, rt, o); err != nil {
 		t.abort()
 		return nil, err
@@ -64,7 +56,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, rt *runtime.Runtime, o Options) 
 	}
 	t.set.Warn(log)
 	t.srv = toolhost.New(tc)
-	if t.bound, err = listenAll(&c.Access, o); err != nil {
+	if err = t.bind(o, false); err != nil {
 		return err
 	}
 	for _, b := range t.bound {
@@ -72,34 +64,15 @@ func (t *toolEndpoint) open(c *config.Toolhost, rt *runtime.Runtime, o Options) 
 			return fmt.Errorf("cannot open toolhost.listen_addr = %q: it can be reached from other machines, and MACHINA_API_TOKEN is not set", b.addr)
 		}
 	}
-	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{Protocol: "toolhost", MaxConnections: c.MaxConnections, Files: o.files, Limits: t.srv.SocketLimits(), Open: t.taps.Opener(t.srv.OpenSocket),
-		Refuse: toolhost.AppendRefusal, Logger: log}})
-	if err != nil {
-		return fmt.Errorf("cannot start the event loops of the tool server: %w", err)
-	}
-	return nil
+	return t.startLoops(c.Loops, stream.Config{
+		MaxConnections: c.MaxConnections, Limits: t.srv.SocketLimits(), Open: t.srv.OpenSocket, Refuse: toolhost.AppendRefusal,
+	}, lineForm, o)
 }
 
 func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) (toolhost.Config, error) {
 	tc, err := set.ServerConfig(log, c.IdempotencyTTL, c.ToolTimeout)
 	tc.MaxLine, tc.Unfinished, tc.Queue, tc.Executors = c.MaxLineBytes, c.UnfinishedLinesBytes, c.Queue, c.Executors
 	return tc, err
-}
-
-// serve starts answering on every listener. An accept loop or an event loop that ends by itself is
-// reported.
-func (t *toolEndpoint) serve(report func(error)) {
-	if t != nil {
-		serveLoops(&t.tasks, t.loops, slices.Concat(t.bound, t.peers), report, report)
-	}
-}
-
-// loopsOf returns the event loops, nil where there are none.
-func (t *toolEndpoint) loopsOf() *reactor.Server {
-	if t == nil {
-		return nil
-	}
-	return t.loops
 }
 
 // toolGrace is how long a drain waits for tools that run (toolhost §2.3), and a moment for what
@@ -112,14 +85,10 @@ func (t *toolEndpoint) shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	err := t.loops.Shutdown(ctx)
-	t.tasks.Wait()
+	err := t.listener.shutdown(ctx)
 	t.srv.Drain(ctx) // tools whose callers have gone
 	t.close()
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil
-	}
-	return err
+	return unlessLate(err)
 }
 
 func (t *toolEndpoint) close() {
@@ -134,7 +103,7 @@ func (t *toolEndpoint) abort() {
 	if t == nil {
 		return
 	}
-	abortLoops(t.bound, t.loops)
+	t.listener.abort()
 	t.close()
 }
 
