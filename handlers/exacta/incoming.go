@@ -67,9 +67,7 @@ func (s *session) sendAway(line []byte) {
 		srv.readers <- struct{}{}
 		defer func() { <-srv.readers }()
 		m := srv.readBig(line)
-		s.mu.Lock()
-		s.back = m
-		s.mu.Unlock()
+		s.back.Store(m)
 		s.port.Wake()
 	})
 }
@@ -93,10 +91,7 @@ func (s *Server) readBig(line []byte) (m *incoming) {
 
 // returned takes a line that was read off the loop, with its end.
 func (s *session) returned(in, out []byte) (used int, _ []byte, v link.Verdict) {
-	s.mu.Lock()
-	m := s.back
-	s.back = nil
-	s.mu.Unlock()
+	m := s.back.Swap(nil)
 	if m == nil || len(in) == 0 {
 		return 0, out, link.Blocked
 	}

@@ -48,11 +48,11 @@ type session struct {
 	next       int
 	queued     int // bytes of it
 	unanswered int
-	entered    []entry   // projects that were opened for it
-	back       *incoming // what became of the line that was away
+	entered    []entry // projects that were opened for it
 
-	opening atomic.Bool  // an OpenProject is not in its place yet
-	held    atomic.Int64 // what is in outbox and entered
+	back    atomic.Pointer[incoming] // what became of the line that was away
+	opening atomic.Bool              // an OpenProject is not in its place yet
+	held    atomic.Int64             // what is in outbox and entered
 }
 
 // outgoing is what a connection is to be sent.

@@ -1,7 +1,7 @@
 package lines
 
 import (
-	"sync"
+	"sync/atomic"
 
 	"trunkline/codec/jsonx"
 	"trunkline/codec/ndjson"
@@ -17,7 +17,7 @@ const (
 	turnLines = 1024
 )
 
-// session is one connection (threads §2.4). What is above mu belongs to its owner.
+// session is one connection (threads §2.4). All but back belongs to its owner.
 type session struct {
 	srv  *Server
 	port *link.Port
@@ -50,8 +50,7 @@ type session struct {
 	requestID []byte
 	caller    method.Caller // of the request at hand
 
-	mu   sync.Mutex
-	back *away // what came back
+	back atomic.Pointer[away] // what came back
 }
 
 // away is a call off the loop: what it needs, copied, and what it made.
@@ -289,9 +288,7 @@ func (s *session) send(a *away) {
 		a.out = append(appendHead(nil, &a.req, "true"), `,"result":`...)
 		a.out, a.outcome = srv.cfg.Dispatcher.Call(a.out, &a.caller, a.row, params)
 	}, func() {
-		s.mu.Lock()
-		s.back = a
-		s.mu.Unlock()
+		s.back.Store(a)
 		s.port.Wake()
 	})
 }
@@ -299,10 +296,7 @@ func (s *session) send(a *away) {
 // Pump implements link.Session.
 func (s *session) Pump(out []byte, _ int, _ link.Instant) (outAfter []byte, more bool) {
 	out = s.release(out)
-	s.mu.Lock()
-	a := s.back
-	s.back = nil
-	s.mu.Unlock()
+	a := s.back.Swap(nil)
 	if a == nil {
 		return out, false
 	}
