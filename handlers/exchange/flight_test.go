@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"trunkline/engine/envelope"
+	"trunkline/handlers/internal/httpd"
 )
 
 // gate is an engine that states when it is asked and answers when it is asked to.
@@ -233,7 +234,7 @@ func TestLargeBuffersAreNotKept(t *testing.T) {
 			t.Errorf("%d, %d: kept %d, %d", in, out, cap(b.in), cap(b.out))
 		}
 	}
-	f(maxKeptBuffer, 1, true, true)
-	f(maxKeptBuffer+1, 1, false, true)
-	f(1, maxKeptBuffer+1, true, false)
+	f(httpd.MaxKept, 1, true, true)
+	f(httpd.MaxKept+1, 1, false, true)
+	f(1, httpd.MaxKept+1, true, false)
 }

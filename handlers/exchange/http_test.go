@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"trunkline/engine/envelope"
+	"trunkline/handlers/internal/httpd"
 )
 
 const hi = `{"envelope_id":"env_00000000000000a1","raw_input":"hi","outputs":{},"current_stage":"start","terminated":false}`
@@ -184,7 +185,7 @@ func TestLargeReplies(t *testing.T) {
 		return append(append(append(dst, `{"x":"`...), strings.Repeat("HTTP/1.1 400 ", n)...), `"}`...), envelope.NoReason, nil
 	})
 	p := dial(t, addr)
-	for _, n = range []int{0, 1, 100, 150, 300, 320, maxKeptBuffer / 13, 400000} {
+	for _, n = range []int{0, 1, 100, 150, 300, 320, httpd.MaxKept / 13, 400000} {
 		p.post(hi)
 		if r := p.read("large", "POST"); len(r.body) != 8+13*n {
 			t.Errorf("%d bytes, want %d", len(r.body), 8+13*n)

@@ -112,12 +112,7 @@ type buffers struct{ in, out []byte }
 
 // give puts b back for another request, without the memory that a rare large one left behind.
 func (s *Server) give(b *buffers) {
-	if cap(b.in) > maxKeptBuffer {
-		b.in = nil
-	}
-	if cap(b.out) > maxKeptBuffer {
-		b.out = nil
-	}
+	b.in, b.out = httpd.Keep(b.in), httpd.Keep(b.out)
 	s.buffers.Put(b)
 }
 
@@ -145,6 +140,3 @@ type HTTPConfig struct {
 	// Logger gets panics and the lines of net/http.
 	Logger *slog.Logger
 }
-
-// maxKeptBuffer is the largest buffer that a pool keeps: one large body must not stay for ever.
-const maxKeptBuffer = 256 << 10

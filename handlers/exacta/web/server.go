@@ -16,10 +16,11 @@ package web
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
-	"trunkline/engine/obs"
+	"trunkline/engine/stream"
 	"trunkline/handlers/exacta"
 	"trunkline/handlers/internal/httpd"
 )
@@ -36,8 +37,8 @@ const (
 
 // Server serves WebSockets of exacta (§2.2). Any goroutine may call its methods.
 type Server struct {
-	*httpd.Server // of the handshakes
-	sockets       *sockets
+	handshakes *httpd.Server
+	sockets    *sockets
 }
 
 // NewServer returns the WebSockets of srv. Nothing is accepted before Serve. Shutdown ends it.
@@ -49,7 +50,7 @@ func NewServer(srv *exacta.Server) *Server {
 
 func newServer(c config) *Server {
 	s := &Server{sockets: newSockets(c)}
-	s.Server = httpd.NewServer(httpd.Config{What: "WebSockets", Book: httpd.NewBook("exacta", "handshake"),
+	s.handshakes = httpd.NewServer(httpd.Config{What: "WebSockets", Book: httpd.NewBook("exacta", "handshake"),
 		Connections: c.maxConnections + handshakesBeside, Logger: c.log,
 		HTTP: &http.Server{
 			Handler:                      http.HandlerFunc(s.serveHTTP),
@@ -72,22 +73,17 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	s.sockets.ServeHTTP(w, r)
 }
 
+// Serve accepts on ln until Shutdown, and then returns nil, else why it stopped. It closes ln.
+func (s *Server) Serve(ln net.Listener) error { return s.handshakes.Serve(ln) }
+
 // SetMaxConnections changes how many WebSockets may be open. Those above a lower limit stay open.
 func (s *Server) SetMaxConnections(n int) {
 	s.sockets.host.Gate.SetMax(n)
-	s.Server.SetMaxConnections(n + handshakesBeside)
+	s.handshakes.SetMaxConnections(n + handshakesBeside)
 }
 
-// Connections appends a row for each open WebSocket.
-func (s *Server) Connections(dst []obs.Connection) []obs.Connection {
-	return s.sockets.host.Connections(dst)
-}
-
-// Totals returns how many WebSockets are open, and the bytes read and written by all there were.
-func (s *Server) Totals() (open, in, out int64) { return s.sockets.host.Totals() }
-
-// Drop closes the WebSocket of a name at once. found is false where none has it.
-func (s *Server) Drop(name string) (found bool) { return s.sockets.host.Drop(name) }
+// Clients are the WebSockets.
+func (s *Server) Clients() *stream.Host { return s.sockets.host }
 
 // Refused returns how many WebSockets were turned away: over the limit, of another origin, or
 // without the token.
@@ -99,6 +95,6 @@ func (s *Server) Refused() int64 {
 // connections with 1001 (exacta §2.2).
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.sockets.stopping.Store(true)
-	err := s.Server.Shutdown(ctx)
+	err := s.handshakes.Shutdown(ctx)
 	return errors.Join(err, s.sockets.shutdown(ctx))
 }

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 
-	"trunkline/engine/obs"
+	"trunkline/engine/stream"
 	"trunkline/handlers/exacta"
 )
 
@@ -60,16 +60,8 @@ func NewViewer(srv *exacta.Server) *Viewer {
 	return v
 }
 
-// Connections appends a row for each open WebSocket.
-func (v *Viewer) Connections(dst []obs.Connection) []obs.Connection {
-	return v.sockets.host.Connections(dst)
-}
-
-// Totals returns how many WebSockets are open, and the bytes read and written by all there were.
-func (v *Viewer) Totals() (open, in, out int64) { return v.sockets.host.Totals() }
-
-// Drop closes the WebSocket of a name at once. found is false where none has it.
-func (v *Viewer) Drop(name string) (found bool) { return v.sockets.host.Drop(name) }
+// Clients are the WebSockets.
+func (v *Viewer) Clients() *stream.Host { return v.sockets.host }
 
 // ServeHTTP implements http.Handler.
 func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {

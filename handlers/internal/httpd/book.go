@@ -174,8 +174,8 @@ func (c *Conn) below() *Conn { return c }
 // key is where the context of a request has its connection.
 type key struct{}
 
-// With is for http.Server.ConnContext.
-func With(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, key{}, c) }
+// with is for http.Server.ConnContext.
+func with(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, key{}, c) }
 
 // Of returns the connection that the context of a request has, nil without one.
 func Of(ctx context.Context) net.Conn {

@@ -66,7 +66,7 @@ func TestBook(t *testing.T) {
 	}
 	book := NewBook("http", "web")
 	begun, release := make(chan bool), make(chan bool)
-	srv := &http.Server{ConnContext: With, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := &http.Server{ConnContext: with, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, began := Peer(r.Context())
 		if p.Name() != "web-1" || p.Remote() != r.RemoteAddr || began <= 0 {
 			t.Errorf("a request came from %s %s at %d", p.Name(), p.Remote(), began)
@@ -147,7 +147,7 @@ func lookAtDrop(t *testing.T, secure bool) {
 	if secure {
 		scheme, inner = "https://", tls.NewListener(ln, &tls.Config{Certificates: srv.TLS.Certificates})
 	}
-	web := &http.Server{Handler: srv.Config.Handler, ConnContext: With}
+	web := &http.Server{Handler: srv.Config.Handler, ConnContext: with}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(book.Limit(inner, 3)) }()
 	failed := make(chan error, 1)

@@ -96,9 +96,9 @@ func TestTheBoundChanges(t *testing.T) {
 			}
 		}
 		want("at the limit", most)
-		ln.SetLimit(most + 1)
+		ln.setLimit(most + 1)
 		want("one more may come", most+1)
-		ln.SetLimit(most - 1)
+		ln.setLimit(most - 1)
 		(<-accepted).Close()
 		(<-accepted).Close()
 		want("at the lower limit none comes", most-1)

@@ -53,8 +53,8 @@ func (b *Book) Limit(ln net.Listener, most int) *Listener {
 	return l
 }
 
-// SetLimit changes the bound. Connections above a lower one stay open.
-func (l *Listener) SetLimit(most int) {
+// setLimit changes the bound. Connections above a lower one stay open.
+func (l *Listener) setLimit(most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.most = most

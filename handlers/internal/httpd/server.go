@@ -50,7 +50,7 @@ func NewServer(cfg Config) *Server {
 	s.HTTP.Protocols = new(http.Protocols)
 	s.HTTP.Protocols.SetHTTP1(true)
 	s.HTTP.ErrorLog = slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug)
-	s.HTTP.ConnContext = With
+	s.HTTP.ConnContext = with
 	return s
 }
 
@@ -83,7 +83,7 @@ func (s *Server) SetMaxConnections(n int) {
 	defer s.mu.Unlock()
 	s.connections = n
 	for _, ln := range s.listeners {
-		ln.SetLimit(n)
+		ln.setLimit(n)
 	}
 }
 

@@ -171,7 +171,7 @@ func TestAmbiguous(t *testing.T) {
 				if err != nil {
 					break
 				}
-				got += map[bool]string{true: "+", false: "-"}[Ambiguous(r.WithContext(With(t.Context(), c)))]
+				got += map[bool]string{true: "+", false: "-"}[Ambiguous(r.WithContext(with(t.Context(), c)))]
 				_, _ = io.Copy(io.Discard, r.Body)
 				if strings.HasSuffix(got, "+") {
 					break

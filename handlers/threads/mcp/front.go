@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"os"
@@ -154,37 +153,20 @@ func isZero(params string) bool {
 	return false
 }
 
-// firstBuffer is the first size of the buffer for a body, trusted the largest that a Content-Length
-// alone can ask for.
-const (
-	firstBuffer = 4 << 10
-	trusted     = 64 << 10
-)
-
 // readBody reads the body into x.in. With an error or a fault it is not at its end.
 func (x *exchange) readBody(r *http.Request) (*rpcError, *method.Fault) {
-	if want := int(min(r.ContentLength+1, trusted)); cap(x.in) < want {
-		x.in = make([]byte, 0, want)
+	var err error
+	x.in, err = httpd.ReadBody(r.Body, x.in, r.ContentLength+1, maxBody,
+		func(bytes int) bool { return x.h.cfg.Pending.Fit(&x.pending, bytes) })
+	switch {
+	case err == nil:
+		return nil, nil
+	case err == httpd.ErrTooLarge:
+		return errLong, nil
+	case err == httpd.ErrNoSpace:
+		return nil, method.Crowded
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errLate, nil
 	}
-	x.in = x.in[:0]
-	for {
-		if len(x.in) == cap(x.in) {
-			if !x.h.cfg.Pending.Fit(&x.pending, 2*cap(x.in)) {
-				return nil, method.Crowded
-			}
-			x.in = append(make([]byte, 0, max(2*cap(x.in), firstBuffer)), x.in...)
-		}
-		n, err := r.Body.Read(x.in[len(x.in):min(cap(x.in), maxBody+1)])
-		x.in = x.in[:len(x.in)+n]
-		switch {
-		case len(x.in) > maxBody:
-			return errLong, nil
-		case err == io.EOF:
-			return nil, nil
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return errLate, nil
-		case err != nil:
-			return errCut, nil
-		}
-	}
+	return errCut, nil
 }

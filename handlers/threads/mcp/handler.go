@@ -147,23 +147,14 @@ type exchange struct {
 	id, in []byte // kept for the next request
 }
 
-// maxKeptBuffer is the largest buffer that a pool keeps.
-const maxKeptBuffer = 256 << 10
-
 // give puts x back for another request.
 func (h *Handler) give(x *exchange) {
 	if x.sdk {
 		return
 	}
 	h.cfg.Pending.Free(&x.pending)
-	keep := func(b []byte) []byte {
-		if cap(b) > maxKeptBuffer {
-			return nil
-		}
-		return b
-	}
-	*x = exchange{h: h, id: x.id, in: keep(x.in), responder: responder{to: x, rows: h.cfg.Rows, strict: x.strict,
-		text: keep(x.text), out: keep(x.out)}}
+	*x = exchange{h: h, id: x.id, in: httpd.Keep(x.in), responder: responder{to: x, rows: h.cfg.Rows, strict: x.strict,
+		text: httpd.Keep(x.text), out: httpd.Keep(x.out)}}
 	h.exchanges.Put(x)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"trunkline/codec/jsonx"
+	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/method"
 )
 
@@ -219,7 +220,7 @@ func (x *responder) callTool(row *method.Row) {
 	var failed bool
 	x.text, failed = x.to.call(x.text[:0], row, x.m.args, x.m.checked)
 	x.out = appendResult(x.out, &x.m, x.newer, x.text, failed)
-	if len(x.out) > trusted {
+	if len(x.out) > httpd.Trusted {
 		if text, is := x.to.crowded(x.text[:0], row, len(x.text)+len(x.out)); is { // of a method that reads
 			x.text = text
 			x.out = appendResult(x.out[:start], &x.m, x.newer, x.text, true)

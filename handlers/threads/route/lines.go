@@ -12,7 +12,6 @@ import (
 
 	"trunkline/codec/ndjson"
 	"trunkline/engine/cluster/peer"
-	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/lines"
@@ -33,18 +32,18 @@ const (
 // Lines serves clients over lines of JSON. Its methods may be called from any goroutine.
 type Lines struct {
 	router
-	host    *stream.Host // accepts clients
-	book    *httpd.Book
-	within  time.Duration // lines.AuthWithin, unless a test has another
-	sends   time.Duration // sendWithin, unless a test has another
-	drains  context.Context
-	drain   context.CancelFunc
-	clients sync.WaitGroup
+	*httpd.Book               // of the clients
+	host        *stream.Host  // accepts them
+	within      time.Duration // lines.AuthWithin, unless a test has another
+	sends       time.Duration // sendWithin, unless a test has another
+	drains      context.Context
+	drain       context.CancelFunc
+	clients     sync.WaitGroup
 }
 
 // NewLines returns a server; end it with Shutdown.
 func NewLines(cfg Config) *Lines {
-	l := &Lines{router: newRouter(cfg), book: httpd.NewBook("threads", "threads"), within: lines.AuthWithin, sends: sendWithin}
+	l := &Lines{router: newRouter(cfg), Book: httpd.NewBook("threads", "threads"), within: lines.AuthWithin, sends: sendWithin}
 	l.drains, l.drain = context.WithCancel(l.ctx)
 	l.host = stream.NewHost(stream.Config{Protocol: "threads", MaxConnections: l.cfg.MaxConnections, Files: l.cfg.Files, Logger: l.cfg.Logger,
 		Refuse: func(dst []byte) []byte {
@@ -60,22 +59,13 @@ func (l *Lines) Serve(ln net.Listener) error {
 	return l.host.Accept(ln, func(nc net.Conn) {
 		l.clients.Go(func() {
 			defer l.host.Gate.Release(false)
-			l.serve(&guest{Conn: l.book.Enter(nc, addr), l: l})
+			l.serve(&guest{Conn: l.Enter(nc, addr), l: l})
 		})
 	})
 }
 
 // SetMaxConnections changes Config.MaxConnections, which is at least 1.
 func (l *Lines) SetMaxConnections(n int) { l.host.Gate.SetMax(n) }
-
-// Connections appends a row for each open connection.
-func (l *Lines) Connections(dst []obs.Connection) []obs.Connection { return l.book.Connections(dst) }
-
-// Totals returns how many connections are open, and the bytes read and written by all there were.
-func (l *Lines) Totals() (open, in, out int64) { return l.book.Totals() }
-
-// Drop closes the connection of a name at once. found is false where none has it.
-func (l *Lines) Drop(name string) (found bool) { return l.book.Drop(name) }
 
 // Shutdown stops accepting, and has what was asked answered. When ctx ends first, it closes the
 // rest and returns an error.

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -56,18 +55,9 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// maxKeptBuffer is the largest buffer that a pool keeps: one large body must not stay for ever.
-const maxKeptBuffer = 256 << 10
-
 // give puts x back for another request.
 func (s *Server) give(x *exchange) {
-	keep := func(b []byte) []byte {
-		if cap(b) > maxKeptBuffer {
-			return nil
-		}
-		return b
-	}
-	*x = exchange{id: x.id, in: keep(x.in), out: keep(x.out)}
+	*x = exchange{id: x.id, in: httpd.Keep(x.in), out: httpd.Keep(x.out)}
 	s.exchanges.Put(x)
 }
 
@@ -173,7 +163,7 @@ func (x *exchange) call() {
 
 // succeed answers with x.out, if there is room for it. Long ones are of what reads.
 func (x *exchange) succeed() {
-	if len(x.out) > trusted && !x.s.cfg.Pending.Fit(&x.pending, len(x.in)+len(x.out)) {
+	if len(x.out) > httpd.Trusted && !x.s.cfg.Pending.Fit(&x.pending, len(x.in)+len(x.out)) {
 		x.refuse(method.Crowded)
 		return
 	}
@@ -195,45 +185,28 @@ func (x *exchange) screen() *method.Fault {
 
 var tooLarge = &method.Fault{Condition: method.TooLarge, Message: "the body is over the limit"}
 
-// firstBuffer is the first size of the buffer for a body, trusted the largest that a Content-Length
-// alone can ask for.
-const (
-	firstBuffer = 4 << 10
-	trusted     = 64 << 10
-)
-
 // readBody reads the body into x.in. After a fault the connection cannot be used any more.
 func (x *exchange) readBody() *method.Fault {
-	limit := x.s.limits.BodyBytes
-	x.in = x.in[:0]
 	if x.r.ContentLength == 0 {
+		x.in = x.in[:0]
 		return nil
 	}
 	httpd.ReadWithin(x.w, x.s.limits.BodyTimeout)
-	if want := int(min(x.r.ContentLength, trusted)); cap(x.in) < want {
-		x.in = make([]byte, 0, want)
+	var err error
+	x.in, err = httpd.ReadBody(x.r.Body, x.in, x.r.ContentLength, x.s.limits.BodyBytes,
+		func(bytes int) bool { return x.s.cfg.Pending.Fit(&x.pending, bytes) })
+	switch {
+	case err == nil:
+		x.bodyRead = true
+		return nil
+	case err == httpd.ErrTooLarge:
+		return tooLarge
+	case err == httpd.ErrNoSpace:
+		return method.Crowded
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &method.Fault{Condition: method.BodyTimeout, Message: "the body did not come in time"}
 	}
-	for {
-		if len(x.in) == cap(x.in) {
-			if !x.s.cfg.Pending.Fit(&x.pending, 2*cap(x.in)) {
-				return method.Crowded
-			}
-			x.in = append(make([]byte, 0, max(2*cap(x.in), firstBuffer)), x.in...)
-		}
-		n, err := x.r.Body.Read(x.in[len(x.in):min(cap(x.in), limit+1)])
-		x.in = x.in[:len(x.in)+n]
-		switch {
-		case len(x.in) > limit:
-			return tooLarge
-		case err == io.EOF:
-			x.bodyRead = true
-			return nil
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return &method.Fault{Condition: method.BodyTimeout, Message: "the body did not come in time"}
-		case err != nil:
-			return &method.Fault{Condition: method.Invalid, Message: "the body cannot be read to its end"}
-		}
-	}
+	return &method.Fault{Condition: method.Invalid, Message: "the body cannot be read to its end"}
 }
 
 // recoverPanic answers a panic, so that the request does not end the server.

@@ -75,7 +75,8 @@ func (e *projectEndpoint) openWeb(o Options) (err error) {
 		return nil
 	}
 	e.ws = &listener{label: "exacta websocket", section: "exacta_ws", protocol: "exacta", access: e.cfg.WS()}
-	e.ws.handTo(projectweb.NewServer(e.srv))
+	srv := projectweb.NewServer(e.srv)
+	e.ws.clients, e.ws.book = srv, srv.Clients()
 	return e.ws.bind(o, true)
 }
 
@@ -104,7 +105,7 @@ func (e *projectEndpoint) view() http.Handler {
 		return nil
 	}
 	e.page = projectweb.NewViewer(e.srv)
-	e.viewer = &listener{protocol: "exacta", book: e.page}
+	e.viewer = &listener{protocol: "exacta", book: e.page.Clients()}
 	return e.page
 }
 
