@@ -31,7 +31,7 @@ func (s *server) openRouting(o Options) (_ *routing, err error) {
 	}()
 	k := &cfg.Kernel
 	r.kernel = &listener{label: "kernel ipc", section: "kernel", protocol: protocolIPC, access: &k.Access,
-		peers: []bound{{ln: r.inside, kind: kindLocal}}}
+		most: func(c *config.Config) int { return c.Kernel.MaxConnections }, peers: []bound{{ln: r.inside, kind: kindLocal}}}
 	if err = r.kernel.bind(o, false); err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (s *server) openRouting(o Options) (_ *routing, err error) {
 	if s.threads == nil {
 		return r, nil
 	}
-	if r.web, r.lines, err = threadListeners(&cfg.Threads, o, true); err != nil {
+	if r.web, r.lines, err = threadListeners(&cfg.Threads, o, false); err != nil {
 		return nil, err
 	}
 	rc := threadroute.Config{
@@ -100,24 +100,11 @@ func (r *routing) shutdown(grace time.Duration) {
 	if r == nil {
 		return
 	}
-	end := func(l *listener, within time.Duration) func() error {
-		return func() error {
-			ctx, cancel := context.WithTimeout(context.Background(), within)
-			defer cancel()
-			return l.shutdown(ctx)
-		}
-	}
-	ofThreads := min(grace, threadsGrace)
-	_ = together(end(r.kernel, grace), end(r.web, ofThreads), end(r.lines, ofThreads))
-}
-
-// limit changes how many clients there may be.
-func (r *routing) limit(cfg *config.Config) {
-	if r != nil {
-		r.kernel.limit(cfg.Kernel.MaxConnections)
-		r.web.limit(cfg.Threads.MaxConnections)
-		r.lines.limit(cfg.Threads.MaxConnections)
-	}
+	_ = together(
+		func() error { return within(grace, r.kernel.shutdown) },
+		func() error { return within(min(grace, threadsGrace), r.web.shutdown) },
+		func() error { return within(min(grace, threadsGrace), r.lines.shutdown) },
+	)
 }
 
 // abort ends a router that never served.

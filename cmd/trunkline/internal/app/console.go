@@ -81,9 +81,7 @@ func (p *consolePages) shutdown() {
 	if p.Console != nil {
 		p.Close()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
-	defer cancel()
-	_ = p.host.Close(ctx)
+	_ = within(adminGrace, p.host.Close)
 }
 
 // errNotReady is returned for what cannot be asked before the store was read.

@@ -60,7 +60,8 @@ func (e *projectEndpoint) openLines(o Options) (err error) {
 	if len(c.ListenAddr) == 0 {
 		return nil
 	}
-	e.lines = &listener{label: "exacta", section: "exacta", protocol: "exacta", of: " of projects", access: &c.Access}
+	e.lines = &listener{label: "exacta", section: "exacta", protocol: "exacta", of: " of projects", access: &c.Access,
+		most: func(c *config.Config) int { return c.Exacta.MaxConnections }}
 	if err = e.lines.bind(o, false); err != nil {
 		return err
 	}
@@ -74,7 +75,8 @@ func (e *projectEndpoint) openWeb(o Options) (err error) {
 	if len(e.cfg.WSAddr) == 0 {
 		return nil
 	}
-	e.ws = &listener{label: "exacta websocket", section: "exacta_ws", protocol: "exacta", access: e.cfg.WS()}
+	e.ws = &listener{label: "exacta websocket", section: "exacta_ws", protocol: "exacta", access: e.cfg.WS(),
+		most: func(c *config.Config) int { return c.Exacta.MaxConnections }}
 	srv := projectweb.NewServer(e.srv)
 	e.ws.clients, e.ws.book = srv, srv.Clients()
 	return e.ws.bind(o, true)
@@ -128,12 +130,10 @@ func (e *projectEndpoint) shutdown() error {
 		return nil
 	}
 	e.srv.Stop()
-	ctx, cancel := context.WithTimeout(context.Background(), projectsGrace)
-	defer cancel()
 	err := together(
-		func() error { return e.lines.shutdown(ctx) },
-		func() error { return e.ws.shutdown(ctx) },
-		func() error { return e.endPage(ctx) },
+		func() error { return within(projectsGrace, e.lines.shutdown) },
+		func() error { return within(projectsGrace, e.ws.shutdown) },
+		func() error { return within(projectsGrace, e.endPage) },
 	)
 	e.srv.Close()
 	return unlessLate(err)

@@ -81,9 +81,7 @@ const leaveWithin = 5 * time.Second
 // leaveCluster is the last act of a server.
 func (s *server) leaveCluster() {
 	s.options.kept.close()
-	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
-	defer cancel()
-	if err := s.options.cluster.shutdown(ctx); err != nil {
+	if err := within(leaveWithin, s.options.cluster.shutdown); err != nil {
 		s.log.Warn("cannot leave the cluster in order", "error", err)
 	}
 }
@@ -92,12 +90,16 @@ func (s *server) leaveCluster() {
 // cut; the server's work was done before.
 func (s *server) closeAdmin() {
 	s.console.shutdown()
-	if s.admin == nil {
-		return
+	if s.admin != nil {
+		_ = within(adminGrace, s.admin.Shutdown)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
+}
+
+// within calls f with a context that ends after a while.
+func within(d time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	_ = s.admin.Shutdown(ctx)
+	return f(ctx)
 }
 
 // together runs all of them at the same time, and joins their errors.
@@ -118,11 +120,7 @@ func (s *server) drain() error {
 	s.ready.Release(reasonLameDuck)
 	grace := s.cfg.Load().Kernel.ShutdownGrace
 	s.log.Info("draining", "grace_secs", int64(grace/time.Second))
-	err := together(s.endReplicas, s.exacta.shutdown, func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), grace)
-		defer cancel()
-		return unlessLate(s.web.shutdown(ctx))
-	})
+	err := together(s.endReplicas, s.exacta.shutdown, func() error { return unlessLate(within(grace, s.web.shutdown)) })
 	s.threads.close()
 	s.closeAdmin()
 	s.leaveCluster()

@@ -104,6 +104,7 @@ type listener struct {
 	of       string // what the event loops are of, for a message
 	legs     bool   // the clients come by a router
 	access   *config.Access
+	most     func(*config.Config) int // connections that there may be; nil: another part says
 	bound    []bound
 	peers    []bound // for what other nodes and routers forward
 
@@ -208,16 +209,7 @@ func (l *listener) abort() {
 	}
 	closeAll(l.bound)
 	if l.clients != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), forceAfter)
-		defer cancel()
-		_ = l.clients.Shutdown(ctx)
-	}
-}
-
-// limit changes how many connections there may be.
-func (l *listener) limit(connections int) {
-	if l != nil {
-		l.clients.SetMaxConnections(connections)
+		_ = within(forceAfter, l.clients.Shutdown)
 	}
 }
 

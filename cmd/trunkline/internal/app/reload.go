@@ -111,7 +111,7 @@ func (s *server) takeOver(ctx context.Context, now time.Time) (changed, restart 
 		if s.exacta.srv.Live().AuthToken != projects.AuthToken {
 			files = append(files, "exacta.auth_token_file")
 		}
-		s.exacta.apply(projects)
+		s.exacta.srv.SetLive(projects)
 	}
 	files = append(append(files, admit()...), verify()...)
 	if s.options.LogLevel != nil {
@@ -133,7 +133,11 @@ func (s *server) limit(cfg *config.Config) {
 	if c := s.options.cluster; c.several() {
 		c.peers.SetMaxConnections(c.taken(cfg))
 	}
-	s.router.limit(cfg)
+	for _, l := range s.listeners() {
+		if l.most != nil {
+			l.clients.SetMaxConnections(l.most(cfg))
+		}
+	}
 	s.threads.limit(&cfg.Threads)
 	for _, c := range s.replicas() {
 		c.limit(cfg)
@@ -142,13 +146,6 @@ func (s *server) limit(cfg *config.Config) {
 		s.web.srv.SetLimits(cfg.HTTP.MaxConnections, cfg.HTTP.MaxInFlight)
 	}
 	s.options.recorder.SetSlowThreshold(cfg.Admin.SlowThreshold)
-}
-
-// limit applies the limits of c.
-func (t *threadEndpoint) limit(c *config.Threads) {
-	t.lines.limit(t.clients(c.MaxConnections))
-	t.web.limit(t.clients(c.MaxConnections))
-	t.mcp.SetCallsPerMinute(c.RateMCPCallsPerAgentPerMinute)
 }
 
 // limit applies the limits of c.
@@ -209,10 +206,4 @@ func (e *projectEndpoint) prepare(c *config.Exacta) (live exacta.Live, err error
 	live = exacta.Live{MaxConnections: c.MaxConnections, MaxOpenProjects: c.MaxOpenProjects}
 	live.AuthToken, err = c.Token()
 	return live, err
-}
-
-func (e *projectEndpoint) apply(live exacta.Live) {
-	e.srv.SetLive(live)
-	e.lines.limit(live.MaxConnections)
-	e.ws.limit(live.MaxConnections)
 }

@@ -73,19 +73,15 @@ func (c *replica) stats() *ipc.Stats {
 // limit applies the limits of cfg.
 func (c *replica) limit(cfg *config.Config) {
 	k := &cfg.Kernel
-	c.kernel.limit(c.kernel.options.cluster.legs(k.MaxConnections))
 	c.kernel.svc.SetLimits(ipc.Limits{
 		MaxConnections: k.MaxConnections, DefaultQueryTimeout: k.DefaultQueryTimeout, MaxQueryTimeout: k.MaxQueryTimeout,
 		MaxStreamsPerConnection: k.MaxStreamsPerConnection, MaxEventTypes: k.MaxEventTypes,
 	})
-	if c.tools != nil {
-		c.tools.limit(cfg.Toolhost.MaxConnections)
-	}
 	c.kernel.rt.Threads.SetPostRates(core.PostRates{
 		PerAgent: cfg.Threads.RatePostPerAgentPerMinute, PerThread: cfg.Threads.RatePostPerThreadPerMinute,
 	})
 	if c.threads != nil {
-		c.threads.limit(&cfg.Threads)
+		c.threads.mcp.SetCallsPerMinute(cfg.Threads.RateMCPCallsPerAgentPerMinute)
 	}
 }
 
@@ -129,19 +125,16 @@ func (c *replica) ownListeners() {
 // shutdown answers what was asked within grace, and waits as long as others for tools and agents
 // that run; then it gives the journal up in order.
 func (c *replica) shutdown(grace, others time.Duration) error {
-	toolsEnded, threadsEnded := make(chan error, 1), make(chan error, 1)
-	end := func(ended chan<- error, within time.Duration, shutdown func(context.Context) error) {
-		ctx, cancel := context.WithTimeout(context.Background(), min(within, others))
-		defer cancel()
-		ended <- shutdown(ctx)
-	}
-	go end(threadsEnded, threadsGrace, c.threads.shutdown)
-	go end(toolsEnded, toolGrace, c.tools.shutdown)
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- together(
+			func() error { return within(min(threadsGrace, others), c.threads.shutdown) },
+			func() error { return within(min(toolGrace, others), c.tools.shutdown) },
+		)
+	}()
 	var othersErr error
-	c.kernel.beforeStore = func() { othersErr = errors.Join(<-toolsEnded, <-threadsEnded) } // their outcomes are in it
-	err := c.kernel.shutdown(ctx)
+	c.kernel.beforeStore = func() { othersErr = <-ended } // their outcomes are in it
+	err := within(grace, c.kernel.shutdown)
 	c.lease.close()
 	return errors.Join(err, othersErr)
 }

@@ -64,7 +64,6 @@ type threadEndpoint struct {
 
 	meter    *obs.Meter
 	cfg      *config.Config
-	clients  func(limit int) int // connections of a limit of clients
 	recorder *obs.Recorder
 	jobs     *threads.Jobs
 	wakers   wakers
@@ -77,7 +76,7 @@ func openThreads(cfg *config.Config, rt *runtime.Runtime, shared *threadServer, 
 		return nil, nil
 	}
 	c := &cfg.Threads
-	t := &threadEndpoint{engine: rt.Threads, shared: shared, cfg: cfg, clients: o.cluster.legs, recorder: o.recorder, meter: method.NewMeter(o.recorder)}
+	t := &threadEndpoint{engine: rt.Threads, shared: shared, cfg: cfg, recorder: o.recorder, meter: method.NewMeter(o.recorder)}
 	defer func() {
 		if err != nil {
 			t.abort()
@@ -95,13 +94,12 @@ func openThreads(cfg *config.Config, rt *runtime.Runtime, shared *threadServer, 
 		Engine: rt.Threads, Await: rt.Store.Await, Resume: resume, Spawn: spawn, MaxDefer: c.TriggerMaxDefer,
 		Busy: shared.HumanTyping, Logger: o.Logger,
 	})
-	legs := o.cluster.several() // and the router has the addresses
-	if t.web, t.lines, err = threadListeners(c, o, !legs); err != nil {
+	if t.web, t.lines, err = threadListeners(c, o, o.cluster.several()); err != nil {
 		return nil, err
 	}
-	t.lines.name, t.web.legs, t.lines.legs = o.named(protocolThreads), legs, legs
+	t.lines.name = o.named(protocolThreads)
 	t.jobs = threads.NewJobs(t.service)
-	issuers, connections := authServers(c), t.clients(c.MaxConnections)
+	issuers, connections := authServers(c), t.web.most(cfg)
 	t.mcp = t.newMCP(c, issuers, o)
 	t.http = threadweb.New(threadweb.Config{
 		Name: o.named(protocolThreads + "-http"), Rows: method.Rows, Dispatcher: t.service, Verify: shared.verifier.Verify, Peers: shared.peers, Pending: shared.pending, IDs: rt.Threads.AppendRequestID, Unready: shared.unready, Metrics: contractMetrics(rt.Threads, t.jobs),

@@ -139,14 +139,22 @@ const (
 	linesService   = "threads-lines"
 )
 
-// threadListeners returns the listeners of agent threads, with their addresses bound if asked.
-func threadListeners(c *config.Threads, o Options, bind bool) (web, lines *listener, err error) {
-	web = &listener{label: "threads http", section: "threads", protocol: protocolThreads, service: threadsService, access: &c.Access}
-	lines = &listener{label: "threads lines", section: "threads_lines", protocol: protocolThreads, service: linesService, of: " of agent threads", access: c.Lines()}
-	if bind {
-		if err = web.bind(o, true); err == nil {
-			err = lines.bind(o, false)
-		}
+// threadListeners returns the listeners of agent threads. legs: their clients come by a router, which
+// has the addresses; else these are bound.
+func threadListeners(c *config.Threads, o Options, legs bool) (web, lines *listener, err error) {
+	most := func(c *config.Config) int { return c.Threads.MaxConnections }
+	if legs {
+		most = func(c *config.Config) int { return o.cluster.legs(c.Threads.MaxConnections) }
+	}
+	web = &listener{label: "threads http", section: "threads", protocol: protocolThreads, service: threadsService,
+		access: &c.Access, legs: legs, most: most}
+	lines = &listener{label: "threads lines", section: "threads_lines", protocol: protocolThreads, service: linesService,
+		of: " of agent threads", access: c.Lines(), legs: legs, most: most}
+	if legs {
+		return web, lines, nil
+	}
+	if err = web.bind(o, true); err == nil {
+		err = lines.bind(o, false)
 	}
 	return web, lines, err
 }
