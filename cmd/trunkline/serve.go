@@ -18,6 +18,7 @@ import (
 	"trunkline/cmd/trunkline/internal/app"
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/cmd/trunkline/internal/systemd"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/obs"
@@ -45,7 +46,7 @@ func newServeCmd() *cobra.Command {
 }
 
 func runServe(cmd *cobra.Command, _ []string) error {
-	sockets, err := app.OpenSockets()
+	sockets, err := systemd.Open()
 	if err != nil {
 		return cli.AsUsage(err, "")
 	}
@@ -74,7 +75,7 @@ func runServe(cmd *cobra.Command, _ []string) error {
 		Hangup: hangup, LogLevel: level, Reload: func() (*config.Config, error) {
 			return config.LoadWithSockets(cmd.Flags(), os.Environ(), addrs)
 		},
-		Sockets: sockets, Notify: app.NotifySystemd, Watchdog: app.WatchdogInterval(), Again: os.Getenv(againVariable) != "",
+		Sockets: sockets, Notify: systemd.Notify, Watchdog: systemd.WatchdogInterval(), Again: os.Getenv(againVariable) != "",
 	}
 	if c.Store.Mode != config.StoreMemory {
 		o.Recovered = spareProcessors

@@ -1,6 +1,6 @@
 // Package app wires one server: settings in, listeners, protocols and the admin endpoint out. It is
 // the only place that knows how the rooms are connected; endpoint.go knows the kernel endpoint,
-// web.go the listeners and the HTTP exchange, metrics.go the names under which counters are shown.
+// listener.go what all listeners do, metrics.go the names under which counters are shown.
 //
 // The life of a server:
 //
@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/cmd/trunkline/internal/systemd"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/obs"
@@ -74,7 +75,7 @@ type Options struct {
 	LogLevel *slog.LevelVar
 	// Sockets are opened by the supervisor of the process; the settings have their addresses. nil:
 	// there are none.
-	Sockets *Sockets
+	Sockets *systemd.Sockets
 	// Notify gets states for that supervisor (sd_notify(3)), one on a line; nil: nothing does.
 	Notify func(states string)
 	// Watchdog is how often the supervisor wants a sign of life; 0: never.
@@ -205,7 +206,7 @@ func (s *server) run(ctx context.Context) error {
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	defer stop()
-	s.options.notify(stateReady, stateStatus("serving"))
+	s.options.notify(systemd.Ready, systemd.Status("serving"))
 	watch.Go(func() { s.feedWatchdog(alive) })
 	hangup, reloaded := s.options.Hangup, make(chan struct{}, 1)
 	for {
@@ -253,7 +254,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 			o.Recovered()
 		}
 	})
-	defer o.Sockets.close()
+	defer o.Sockets.Close()
 	defer func() {
 		if err != nil {
 			s.abort()
@@ -286,10 +287,10 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		return nil, err
 	}
 	if cfg.Admin.ListenAddr == "" {
-		return s, o.Sockets.check()
+		return s, o.Sockets.Check()
 	}
 	oc := ops.Config{
-		Addr: cfg.Admin.ListenAddr, Listener: o.Sockets.take("admin.listen_addr", cfg.Admin.ListenAddr),
+		Addr: cfg.Admin.ListenAddr, Listener: o.Sockets.Take("admin.listen_addr", cfg.Admin.ListenAddr),
 		InsecureBind: cfg.Admin.InsecureBind || cfg.Admin.HasTokens(), PublicMetrics: cfg.Admin.PublicMetrics,
 		AllowedHosts: cfg.Admin.AllowedHosts, Pprof: cfg.Admin.Pprof,
 		Live: s.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
@@ -304,7 +305,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if s.admin, err = ops.Listen(oc); err != nil {
 		return nil, err
 	}
-	return s, o.Sockets.check()
+	return s, o.Sockets.Check()
 }
 
 // banner prints what an operator asks first. Its first line is whether data survives.

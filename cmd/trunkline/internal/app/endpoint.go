@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/cmd/trunkline/internal/monitor"
 	"trunkline/codec/frame"
 	"trunkline/engine/link"
 	"trunkline/engine/runtime"
@@ -43,7 +44,7 @@ func openEndpoint(cfg *config.Config, o Options) (_ *endpoint, err error) {
 	}
 	err = l.startLoops(o.loops(k.Loops), stream.Config{
 		MaxConnections: l.most(cfg), Limits: limits(k), Open: e.svc.Open, Refuse: e.svc.AppendRefusal,
-	}, messageForm{frameSize(k.MaxFrameBytes), readFrame}, o)
+	}, monitor.Frames(k.MaxFrameBytes), o)
 	if err != nil {
 		closeAll(e.bound)
 		return nil, err

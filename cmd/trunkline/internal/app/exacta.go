@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/cmd/trunkline/internal/monitor"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 	"trunkline/handlers/exacta"
@@ -67,7 +68,7 @@ func (e *projectEndpoint) openLines(o Options) (err error) {
 	}
 	return e.lines.startLoops(c.Loops, stream.Config{
 		MaxConnections: c.MaxConnections, Limits: e.srv.SocketLimits(), Open: e.srv.OpenSocket, Refuse: e.srv.AppendRefused,
-	}, lineForm, o)
+	}, monitor.Lines(), o)
 }
 
 // openWeb binds the addresses of WebSockets.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/cmd/trunkline/internal/monitor"
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
@@ -58,7 +59,7 @@ func openAll(a *config.Access, o Options) (out []bound, err error) {
 		return nil, err
 	}
 	for _, l := range listeners {
-		lns := []net.Listener{o.Sockets.take(a.AddrKey(), l.String())}
+		lns := []net.Listener{o.Sockets.Take(a.AddrKey(), l.String())}
 		if lns[0] == nil {
 			if lns, err = reactor.ListenLocal(l.String()); err != nil {
 				closeAll(out)
@@ -112,7 +113,7 @@ type listener struct {
 	loops   *reactor.Server // clients, if it has event loops
 	book    clientBook      // clients, if it has none and lists its connections
 	taps    link.Taps       // of the event loops
-	message *messageForm    // of the event loops
+	form    *monitor.Form   // of what goes over the connections of the event loops
 	dead    atomic.Pointer[error]
 	tasks   sync.WaitGroup // accept loops and the watch over the event loops
 }
@@ -129,8 +130,8 @@ func (l *listener) bind(o Options, counted bool) (err error) {
 }
 
 // startLoops starts event loops for the connections.
-func (l *listener) startLoops(loops int, sc stream.Config, form messageForm, o Options) error {
-	l.name, l.message = cmp.Or(l.name, l.protocol), &form
+func (l *listener) startLoops(loops int, sc stream.Config, form *monitor.Form, o Options) error {
+	l.name, l.form = cmp.Or(l.name, l.protocol), form
 	sc.Protocol, sc.Name, sc.Open, sc.Files, sc.Logger = l.protocol, l.name, l.taps.Opener(sc.Open), o.files, o.Logger
 	srv, err := reactor.New(reactor.Config{Loops: loops, Config: sc})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"trunkline/cmd/trunkline/internal/systemd"
 	"trunkline/engine/journal"
 	"trunkline/engine/store"
 	"trunkline/handlers/ops"
@@ -174,9 +175,9 @@ func (s *storage) extender() func() {
 		if v == nil {
 			return
 		}
-		states := []string{stateStatus("reading the store: %s, %.1f %%", v.Phase, v.Percent)}
+		states := []string{systemd.Status("reading the store: %s, %.1f %%", v.Phase, v.Percent)}
 		if !began || v.Done != seen {
-			states = append(states, stateExtend(extendBy))
+			states = append(states, systemd.Extend(extendBy))
 		}
 		seen, began = v.Done, true
 		s.options.notify(states...)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/cmd/trunkline/internal/systemd"
 	"trunkline/engine/obs"
 	"trunkline/engine/procgroup"
 	"trunkline/handlers/exacta"
@@ -27,15 +28,15 @@ func (s *server) lastReload() ops.Reload {
 // if anything is wrong or ctx ends meanwhile, nothing.
 func (s *server) reload(ctx context.Context) {
 	now := time.Now()
-	s.options.notify(stateReloading, stateMonotonic(), stateStatus("reading the settings again"))
+	s.options.notify(systemd.Reloading, systemd.Monotonic(), systemd.Status("reading the settings again"))
 	changed, restart, err := s.takeOver(ctx, now)
 	s.keepOutcome(now, changed, restart, err)
-	status := stateStatus("serving")
+	status := systemd.Status("serving")
 	if err != nil {
-		status = stateStatus("serving with the settings of before: %v", err)
+		status = systemd.Status("serving with the settings of before: %v", err)
 	}
 	if ctx.Err() == nil { // a server that stops is not ready
-		s.options.notify(stateReady, status)
+		s.options.notify(systemd.Ready, status)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"trunkline/cmd/trunkline/internal/systemd"
 )
 
 // notify sends states to the supervisor of the process, if it has one.
@@ -38,7 +40,7 @@ func (s *server) feedWatchdog(ctx context.Context) {
 		cancel()
 		switch {
 		case err == nil:
-			s.options.notify(stateAlive)
+			s.options.notify(systemd.Alive)
 		case ctx.Err() == nil:
 			s.log.Error("no sign of life for the watchdog", "error", err)
 		}
@@ -62,8 +64,8 @@ func (s *server) probe(ctx context.Context) error {
 func (s *server) lameDuck() error {
 	c := s.cfg.Load()
 	lame, agents := c.Kernel.LameDuck, c.Threads.AgentGrace
-	s.options.notify(stateStopping, stateExtend(max(lame, agents)+c.Kernel.ShutdownGrace+forceAfter+toolGrace),
-		stateStatus("stopping"))
+	s.options.notify(systemd.Stopping, systemd.Extend(max(lame, agents)+c.Kernel.ShutdownGrace+forceAfter+toolGrace),
+		systemd.Status("stopping"))
 	s.ready.Hold(reasonLameDuck)
 	if lame > 0 {
 		s.log.Info("not ready any more, draining later", "lame_duck_secs", int64(lame/time.Second))

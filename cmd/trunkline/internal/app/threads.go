@@ -10,6 +10,7 @@ import (
 	"trunkline/engine/runtime"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/cmd/trunkline/internal/monitor"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 	core "trunkline/engine/threads"
@@ -113,7 +114,7 @@ func openThreads(cfg *config.Config, rt *runtime.Runtime, shared *threadServer, 
 	})
 	err = t.lines.startLoops(o.loops(c.Loops), stream.Config{
 		MaxConnections: connections, Limits: t.sessions.Limits(), Open: t.sessions.Open, Refuse: t.sessions.AppendRefusal,
-	}, lineForm, o)
+	}, monitor.Lines(), o)
 	return t, err
 }
 

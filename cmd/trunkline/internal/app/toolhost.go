@@ -10,6 +10,7 @@ import (
 	"trunkline/engine/runtime"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/cmd/trunkline/internal/monitor"
 	"trunkline/cmd/trunkline/internal/toolset"
 	"trunkline/engine/bus"
 	"trunkline/engine/obs"
@@ -67,7 +68,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, rt *runtime.Runtime, o Options) 
 	}
 	return t.startLoops(c.Loops, stream.Config{
 		MaxConnections: c.MaxConnections, Limits: t.srv.SocketLimits(), Open: t.srv.OpenSocket, Refuse: toolhost.AppendRefusal,
-	}, lineForm, o)
+	}, monitor.Lines(), o)
 }
 
 func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) (toolhost.Config, error) {

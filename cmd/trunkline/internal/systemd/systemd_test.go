@@ -1,4 +1,4 @@
-package app
+package systemd
 
 import (
 	"net"
@@ -12,13 +12,13 @@ import (
 func TestASupervisorThatDoesNotRead(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "s")
 	t.Setenv("NOTIFY_SOCKET", name)
-	NotifySystemd("READY=1")
+	Notify("READY=1")
 	reader, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	NotifySystemd("READY=1")
+	Notify("READY=1")
 	b := make([]byte, 16)
 	if n, err := reader.Read(b); err != nil || string(b[:n]) != "READY=1" {
 		t.Fatalf("%q, %v", b[:n], err)
@@ -35,5 +35,5 @@ func TestASupervisorThatDoesNotRead(t *testing.T) {
 	if !os.IsTimeout(err) {
 		t.Fatal(err)
 	}
-	NotifySystemd("READY=1")
+	Notify("READY=1")
 }

@@ -1,4 +1,4 @@
-package app
+package monitor
 
 import (
 	"bytes"
@@ -12,9 +12,6 @@ import (
 
 // event is the type of a line that answers nothing.
 const event = "event"
-
-// lineForm is that of lines.
-var lineForm = messageForm{lineSize, readLine}
 
 // lineSize measures lines for link.Taps. A piece of one, as of a line that is too long, is taken as
 // a whole.

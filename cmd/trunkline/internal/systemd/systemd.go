@@ -1,4 +1,6 @@
-package app
+// Package systemd is what a server has to do with the supervisor of its process: the sockets that it
+// was started with, and what it tells.
+package systemd
 
 import (
 	"errors"
@@ -31,9 +33,9 @@ type socket struct {
 // maxSockets bounds LISTEN_FDS: eight settings have addresses, 64 each at most.
 const maxSockets = 512
 
-// OpenSockets returns the sockets that the process was started with, nil if there are none. It
+// Open returns the sockets that the process was started with, nil if there are none. It
 // takes them out of the environment. A name that is no setting with addresses is an error.
-func OpenSockets() (*Sockets, error) {
+func Open() (*Sockets, error) {
 	// activation.Files allocates for any number.
 	if n, err := strconv.Atoi(os.Getenv("LISTEN_FDS")); err == nil && n > maxSockets && os.Getenv("LISTEN_PID") == strconv.Itoa(os.Getpid()) {
 		return nil, fmt.Errorf("cannot use LISTEN_FDS = %d: at most %d sockets are taken", n, maxSockets)
@@ -45,7 +47,7 @@ func OpenSockets() (*Sockets, error) {
 	s := new(Sockets)
 	for _, f := range files {
 		if err := s.add(f); err != nil {
-			s.close()
+			s.Close()
 			return nil, err
 		}
 		_ = f.Close() // the listener has a descriptor of its own
@@ -110,8 +112,8 @@ func (s *Sockets) Addrs() map[string][]string {
 	return addrs
 }
 
-// take returns the socket with an address of a setting, nil if there is none.
-func (s *Sockets) take(key, addr string) net.Listener {
+// Take returns the socket with an address of a setting, nil if there is none.
+func (s *Sockets) Take(key, addr string) net.Listener {
 	if s == nil {
 		return nil
 	}
@@ -124,16 +126,16 @@ func (s *Sockets) take(key, addr string) net.Listener {
 	return ln
 }
 
-// check refuses sockets that no part of the server has taken: their clients would wait for ever.
-func (s *Sockets) check() error {
+// Check refuses sockets that no part of the server has taken: their clients would wait for ever.
+func (s *Sockets) Check() error {
 	if s == nil || len(s.open) == 0 {
 		return nil
 	}
 	return fmt.Errorf("cannot use the socket %s for %s: that part of the server is off", s.open[0].addr, s.open[0].key)
 }
 
-// close closes what was not taken.
-func (s *Sockets) close() {
+// Close closes what was not taken.
+func (s *Sockets) Close() {
 	if s == nil {
 		return
 	}
@@ -146,10 +148,10 @@ func (s *Sockets) close() {
 // notifyWithin is how long a supervisor may take to read states.
 const notifyWithin = time.Second
 
-// NotifySystemd sends states to the supervisor of the process (sd_notify(3)), if it wants them. One
+// Notify sends states to the supervisor of the process (sd_notify(3)), if it wants them. One
 // that does not listen, or does not read in time, is no failure: daemon.SdNotify would wait for it
 // for ever.
-func NotifySystemd(states string) {
+func Notify(states string) {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {
 		return
@@ -175,21 +177,21 @@ func WatchdogInterval() time.Duration {
 
 // The states of sd_notify(3).
 const (
-	stateReady     = daemon.SdNotifyReady
-	stateReloading = daemon.SdNotifyReloading
-	stateStopping  = daemon.SdNotifyStopping
-	stateAlive     = daemon.SdNotifyWatchdog
+	Ready     = daemon.SdNotifyReady
+	Reloading = daemon.SdNotifyReloading
+	Stopping  = daemon.SdNotifyStopping
+	Alive     = daemon.SdNotifyWatchdog
 )
 
-// stateStatus describes for people what the server does. A state is one line.
-func stateStatus(format string, args ...any) string {
+// Status describes for people what the server does. A state is one line.
+func Status(format string, args ...any) string {
 	return "STATUS=" + strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
 }
 
-// stateMonotonic is the clock by which the supervisor knows one reload from the one before.
-func stateMonotonic() string { return strings.TrimSpace(daemon.SdNotifyMonotonicUsec()) }
+// Monotonic is the clock by which the supervisor knows one reload from the one before.
+func Monotonic() string { return strings.TrimSpace(daemon.SdNotifyMonotonicUsec()) }
 
-// stateExtend asks for more time before a start or a stop counts as failed.
-func stateExtend(by time.Duration) string {
+// Extend asks for more time before a start or a stop counts as failed.
+func Extend(by time.Duration) string {
 	return "EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(by.Microseconds(), 10)
 }
