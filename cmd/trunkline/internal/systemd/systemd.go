@@ -1,5 +1,5 @@
-// Package systemd is what a server has to do with the supervisor of its process: the sockets that it
-// was started with, and what it tells.
+// Package systemd takes the sockets that the supervisor of the process has opened, and reports to
+// it.
 package systemd
 
 import (
