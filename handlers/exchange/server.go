@@ -51,7 +51,8 @@ func NewServer(engine *envelope.Engine, cfg HTTPConfig) *Server {
 		meter: cfg.Recorder.Meter("http", []string{rowProcess: "process", rowInvalid: obs.InvalidMethod}),
 	}
 	s.buffers.New = func() any { return new(buffers) }
-	s.Server = httpd.NewServer(httpd.Config{What: "HTTP", Book: httpd.NewBook("http", "http"), Connections: cfg.MaxConnections, Logger: cfg.Logger,
+	s.Server = httpd.NewServer(httpd.Config{What: "HTTP", Book: httpd.NewBook("http", "http"),
+		Connections: cfg.MaxConnections, Logger: cfg.Logger,
 		Wrap: func(c *httpd.Conn) net.Conn { return &conn{Conn: c, s: s} },
 		HTTP: &http.Server{
 			Handler:                      http.HandlerFunc(s.serveHTTP),

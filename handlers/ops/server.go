@@ -109,8 +109,10 @@ func Listen(c Config) (*Server, error) {
 	if c.Pprof {
 		h.WriteTimeout = pprofWriteTimeout
 	}
-	s := &Server{lns: lns, http: httpd.NewServer(httpd.Config{HTTP: h, What: "the admin endpoint", Book: httpd.NewBook("admin", "admin"),
-		Connections: maxConnections, Reserved: probeConnections, Logger: c.Logger})}
+	s := &Server{lns: lns, http: httpd.NewServer(httpd.Config{
+		HTTP: h, What: "the admin endpoint", Book: httpd.NewBook("admin", "admin"),
+		Connections: maxConnections, Reserved: probeConnections, Logger: c.Logger,
+	})}
 	for i, ln := range lns {
 		lns[i] = s.http.Bound(ln)
 	}

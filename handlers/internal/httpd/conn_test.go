@@ -119,7 +119,8 @@ func (l listenerOf) Addr() net.Addr            { return l.LocalAddr() }
 
 // TestCloseWithoutWaiting: closing twice, as a forced end does, must not linger.
 func TestCloseWithoutWaiting(t *testing.T) {
-	s := NewServer(Config{HTTP: new(http.Server), Book: NewBook("x", "x"), Connections: 1, Logger: slog.New(slog.DiscardHandler)})
+	s := NewServer(Config{HTTP: new(http.Server), Book: NewBook("x", "x"), Connections: 1,
+		Logger: slog.New(slog.DiscardHandler)})
 	near, far := net.Pipe()
 	defer far.Close()
 	ln := s.Bound(listenerOf{near})

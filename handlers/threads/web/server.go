@@ -45,8 +45,8 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, limits: cfg.Limits.withDefaults(), challenge: method.NewChallenge(cfg.ResourceMetadata)}
 	s.exchanges.New = func() any { return new(exchange) }
 	s.addRoutes()
-	s.Server = httpd.NewServer(httpd.Config{What: "HTTP", Book: httpd.NewBook("threads", cmp.Or(cfg.Name, "threads-http")),
-		Connections: s.limits.Connections, Logger: cfg.Logger,
+	book := httpd.NewBook("threads", cmp.Or(cfg.Name, "threads-http"))
+	s.Server = httpd.NewServer(httpd.Config{What: "HTTP", Book: book, Connections: s.limits.Connections, Logger: cfg.Logger,
 		HTTP: &http.Server{
 			Handler:                      http.HandlerFunc(s.serveHTTP),
 			DisableGeneralOptionsHandler: true, // OPTIONS * is a path we do not have, like any other

@@ -31,7 +31,8 @@ func (s *server) openRouting(o Options) (_ *routing, err error) {
 	}()
 	k := &cfg.Kernel
 	r.kernel = &listener{label: "kernel ipc", section: "kernel", protocol: protocolIPC, access: &k.Access,
-		most: func(c *config.Config) int { return c.Kernel.MaxConnections }, peers: []bound{{ln: r.inside, kind: kindLocal}}}
+		most:  func(c *config.Config) int { return c.Kernel.MaxConnections },
+		peers: []bound{{ln: r.inside, kind: kindLocal}}}
 	if err = r.kernel.bind(o, false); err != nil {
 		return nil, err
 	}
@@ -50,8 +51,9 @@ func (s *server) openRouting(o Options) (_ *routing, err error) {
 		return nil, err
 	}
 	rc := threadroute.Config{
-		Partitions: len(s.parts), Dial: s.dialer(threadsService), Hold: o.cluster.term, MaxConnections: cfg.Threads.MaxConnections,
-		IDs: func(dst []byte) []byte { return s.first().kernel.rt.Threads.AppendRequestID(dst) }, Files: o.files, Logger: s.log,
+		Partitions: len(s.parts), Dial: s.dialer(threadsService), Hold: o.cluster.term,
+		MaxConnections: cfg.Threads.MaxConnections, Files: o.files, Logger: s.log,
+		IDs: func(dst []byte) []byte { return s.first().kernel.rt.Threads.AppendRequestID(dst) },
 	}
 	r.web.handTo(threadroute.NewWeb(rc))
 	rc.Dial = s.dialer(linesService)
@@ -79,7 +81,8 @@ var routerMetrics = []metric[route.Stats]{
 
 // routedThreadMetrics are those of a node where there are several partitions, and agent threads.
 var routedThreadMetrics = []metric[routing]{
-	{Family: obs.Family{Name: "trunkline_threads_router_clients", Help: "Clients of agent threads of this node, by surface.", Kind: obs.Gauge, Labels: []string{"surface"}},
+	{Family: obs.Family{Name: "trunkline_threads_router_clients", Help: "Clients of agent threads of this node, by surface.",
+		Kind: obs.Gauge, Labels: []string{"surface"}},
 		series: func(r *routing, put putSeries) {
 			web, _, _ := r.web.totals()
 			lines, _, _ := r.lines.totals()

@@ -67,7 +67,8 @@ func (e *projectEndpoint) openLines(o Options) (err error) {
 		return err
 	}
 	return e.lines.startLoops(c.Loops, stream.Config{
-		MaxConnections: c.MaxConnections, Limits: e.srv.SocketLimits(), Open: e.srv.OpenSocket, Refuse: e.srv.AppendRefused,
+		MaxConnections: c.MaxConnections, Limits: e.srv.SocketLimits(),
+		Open: e.srv.OpenSocket, Refuse: e.srv.AppendRefused,
 	}, monitor.Lines(), o)
 }
 

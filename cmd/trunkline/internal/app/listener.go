@@ -95,17 +95,17 @@ type clientBook interface {
 }
 
 // listener is one setting with addresses: what is bound, and what serves the clients. A nil one
-// serves nobody.
+// serves none.
 type listener struct {
 	label    string // as the banner names it
 	section  string // as metrics name it
 	protocol string // as lists of connections name it
 	name     string // what the names of connections of lines and of frames begin with
-	service  string // as other nodes name it; empty: they forward nobody
+	service  string // as other nodes name it; empty: they forward no clients
 	of       string // what the event loops are of, for a message
 	legs     bool   // the clients come by a router
 	access   *config.Access
-	most     func(*config.Config) int // connections that there may be; nil: another part says
+	most     func(*config.Config) int // connections that there may be; nil: another part sets that
 	bound    []bound
 	peers    []bound // for what other nodes and routers forward
 

@@ -77,7 +77,8 @@ func openThreads(cfg *config.Config, rt *runtime.Runtime, shared *threadServer, 
 		return nil, nil
 	}
 	c := &cfg.Threads
-	t := &threadEndpoint{engine: rt.Threads, shared: shared, cfg: cfg, recorder: o.recorder, meter: method.NewMeter(o.recorder)}
+	t := &threadEndpoint{engine: rt.Threads, shared: shared, cfg: cfg, recorder: o.recorder}
+	t.meter = method.NewMeter(o.recorder)
 	defer func() {
 		if err != nil {
 			t.abort()
@@ -113,7 +114,8 @@ func openThreads(cfg *config.Config, rt *runtime.Runtime, shared *threadServer, 
 		NewRequestID: rt.Threads.AppendRequestID, Meter: t.meter, Logger: o.Logger,
 	})
 	err = t.lines.startLoops(o.loops(c.Loops), stream.Config{
-		MaxConnections: connections, Limits: t.sessions.Limits(), Open: t.sessions.Open, Refuse: t.sessions.AppendRefusal,
+		MaxConnections: connections, Limits: t.sessions.Limits(),
+		Open: t.sessions.Open, Refuse: t.sessions.AppendRefusal,
 	}, monitor.Lines(), o)
 	return t, err
 }

@@ -139,8 +139,8 @@ const (
 	linesService   = "threads-lines"
 )
 
-// threadListeners returns the listeners of agent threads. legs: their clients come by a router, which
-// has the addresses; else these are bound.
+// threadListeners returns the listeners of agent threads. legs: their clients come by a router,
+// which has the addresses; else these are bound.
 func threadListeners(c *config.Threads, o Options, legs bool) (web, lines *listener, err error) {
 	most := func(c *config.Config) int { return c.Threads.MaxConnections }
 	if legs {
@@ -148,8 +148,8 @@ func threadListeners(c *config.Threads, o Options, legs bool) (web, lines *liste
 	}
 	web = &listener{label: "threads http", section: "threads", protocol: protocolThreads, service: threadsService,
 		access: &c.Access, legs: legs, most: most}
-	lines = &listener{label: "threads lines", section: "threads_lines", protocol: protocolThreads, service: linesService,
-		of: " of agent threads", access: c.Lines(), legs: legs, most: most}
+	lines = &listener{label: "threads lines", section: "threads_lines", protocol: protocolThreads,
+		service: linesService, of: " of agent threads", access: c.Lines(), legs: legs, most: most}
 	if legs {
 		return web, lines, nil
 	}

@@ -36,8 +36,8 @@ func openTools(c *config.Toolhost, rt *runtime.Runtime, o Options) (*toolEndpoin
 		return nil, fmt.Errorf("cannot open the tools (toolhost.plugins, toolhost.root): %w", err)
 	}
 	t := &toolEndpoint{set: set}
-	t.listener = &listener{label: "toolhost", section: "toolhost", protocol: "toolhost", service: "toolhost", of: " of the tool server", access: &c.Access,
-		most: func(c *config.Config) int { return c.Toolhost.MaxConnections }}
+	t.listener = &listener{label: "toolhost", section: "toolhost", protocol: "toolhost", service: "toolhost",
+		of: " of the tool server", access: &c.Access, most: func(c *config.Config) int { return c.Toolhost.MaxConnections }}
 	if err := t.open(c, rt, o); err != nil {
 		t.abort()
 		return nil, err

@@ -71,7 +71,7 @@ var keepers = []struct {
 	{"github.com/bluekeyes/go-gitdiff", []string{"engine/exacta/diff"}, true, "one room checks diffs before it applies them"},
 	{"github.com/aymanbagabas/go-udiff", []string{"engine/exacta/diff"}, true, "one room makes the diffs of the server, in one form"},
 	{"github.com/tetratelabs/wazero", []string{"handlers/toolhost/workers"}, true, "one room runs modules, so that what they may touch is decided in one place"},
-	{"github.com/coreos/go-systemd", []string{"cmd/trunkline/internal/app"}, true, "one place knows the supervisor of the process"},
+	{"github.com/coreos/go-systemd", []string{"cmd/trunkline/internal/systemd"}, true, "one place knows the supervisor of the process"},
 	{"github.com/coder/websocket", []string{"handlers/exacta/web"}, false, "one room speaks WebSocket"},
 	{"charm.land/bubbletea", []string{"cmd/trunkline/internal/topview"}, true, "one room has a screen with keys; what is painted once needs no library"},
 	{"github.com/charmbracelet/x/vt", []string{"cmd/trunkline"}, true, "a terminal for the tests of the program"},

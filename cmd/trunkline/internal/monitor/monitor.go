@@ -1,4 +1,5 @@
-// Package monitor shows what goes over one connection: frames of the kernel endpoint, and lines of JSON.
+// Package monitor shows what goes over one connection: frames of the kernel endpoint, and lines of
+// JSON.
 package monitor
 
 import (
