@@ -19,20 +19,6 @@ func HeaderBytes(r *http.Request) int {
 	return n
 }
 
-// Bearer returns the token of the Authorization fields of a request. ok is false unless there is
-// one field with one token.
-func Bearer(fields []string) (token string, ok bool) {
-	if len(fields) != 1 {
-		return "", false
-	}
-	scheme, token, _ := strings.Cut(fields[0], " ")
-	token = strings.TrimLeft(token, " ")
-	if !strings.EqualFold(scheme, "bearer") || token == "" {
-		return "", false
-	}
-	return token, !strings.ContainsAny(token, " \t,")
-}
-
 // TextType returns the media type in a Content-Type. ok is false where it cannot be read, and where
 // it names another character set than UTF-8. Other parameters are ignored.
 func TextType(field string) (media string, ok bool) {

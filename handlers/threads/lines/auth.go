@@ -15,7 +15,7 @@ func (s *session) unauthorized(out []byte, f *method.Fault) []byte {
 	s.srv.counts.Refused.Add(1)
 	if f.Condition.Codes().Status == http.StatusUnauthorized {
 		if wait := s.srv.cfg.Peers.Add(s.port.Remote(), time.Now()); wait > 0 {
-			return s.refuse(out, &method.Fault{Condition: method.RateLimited, Message: "too many tokens of this address were not accepted", Details: method.Wait(wait)})
+			return s.refuse(out, method.Limited(wait, "too many tokens of this address were not accepted"))
 		}
 	}
 	return s.reject(out, &method.Caller{}, authOperation, f)

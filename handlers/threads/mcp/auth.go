@@ -6,25 +6,7 @@ import (
 	"strings"
 
 	"trunkline/handlers/internal/httpd"
-	"trunkline/handlers/threads/method"
 )
-
-// authenticate takes the claims from the fields of Authorization.
-func (x *exchange) authenticate(fields []string) *method.Fault {
-	if len(fields) == 0 {
-		return method.BadToken("missing")
-	}
-	text, ok := httpd.Bearer(fields)
-	if !ok {
-		return method.BadToken("malformed")
-	}
-	claims, err := x.h.cfg.Verify(text)
-	if err != nil {
-		return method.Unverified(err)
-	}
-	x.caller.Claims = claims
-	return nil
-}
 
 // allows reports whether pages of an origin may use the server: those of this machine, and those
 // that are named. A request without an origin is not of a page.

@@ -243,11 +243,9 @@ func (x *exchange) admit(r *http.Request) *method.Fault {
 			Message: "the server has another name than the Host of this request: " +
 				"threads.allowed_hosts has further ones, and threads.public_url counts, too"}
 	}
-	f := x.authenticate(r.Header["Authorization"])
-	if f != nil && f.Condition.Codes().Status == http.StatusUnauthorized {
-		if wait := x.h.cfg.Peers.Add(r.RemoteAddr, x.h.cfg.Now()); wait > 0 {
-			return limited(wait, "too many requests of this address failed to authenticate")
-		}
+	claims, f := method.Authenticate(r.Header["Authorization"], r.RemoteAddr, x.h.cfg.Verify, x.h.cfg.Peers, x.h.cfg.Now)
+	if f == nil {
+		x.caller.Claims = claims
 	}
 	return f
 }
@@ -288,7 +286,7 @@ func (x *exchange) call(dst []byte, row *method.Row, args []byte, checked bool) 
 		return x.envelope(dst, row, &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"}), true
 	}
 	if wait := h.limiter.take(x.caller.Claims, h.cfg.Now()); wait > 0 {
-		return x.envelope(dst, row, limited(wait, "the agent made too many tool calls")), true
+		return x.envelope(dst, row, method.Limited(wait, "the agent made too many tool calls")), true
 	}
 	text, o := x.dispatch(dst, row, args, checked)
 	if o.Index != 0 {

@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
 
@@ -113,9 +112,4 @@ func (o *own) leave(who caller) {
 	if o.n[who]--; o.n[who] == 0 {
 		delete(o.n, who)
 	}
-}
-
-// limited is a refusal for a time.
-func limited(wait time.Duration, message string) *method.Fault {
-	return &method.Fault{Condition: method.RateLimited, Message: message, Details: method.Wait(wait)}
 }

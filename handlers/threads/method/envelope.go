@@ -2,6 +2,7 @@ package method
 
 import (
 	"errors"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -108,6 +109,51 @@ func Unverified(err error) *Fault {
 	}
 	f.Details = jsonx.Build(nil).Text("reason", no.Reason).Int("retry_after_ms", no.Retry.Milliseconds()).End()
 	return f
+}
+
+// Bearer returns the token of the Authorization fields of a request. ok is false unless there is
+// one field with one token.
+func Bearer(fields []string) (token string, ok bool) {
+	if len(fields) != 1 {
+		return "", false
+	}
+	scheme, token, _ := strings.Cut(fields[0], " ")
+	token = strings.TrimLeft(token, " ")
+	if !strings.EqualFold(scheme, "bearer") || token == "" {
+		return "", false
+	}
+	return token, !strings.ContainsAny(token, " \t,")
+}
+
+// Authenticate returns the claims of the token in the Authorization fields of a request from an
+// address. Refusals count against the address, which is refused for a while after too many.
+func Authenticate(
+	fields []string, remote string, verify func(string) (*token.Claims, error), peers *token.Peers, now func() time.Time,
+) (claims *token.Claims, f *Fault) {
+	text, ok := Bearer(fields)
+	switch {
+	case len(fields) == 0:
+		f = BadToken("missing")
+	case !ok:
+		f = BadToken("malformed")
+	default:
+		var err error
+		if claims, err = verify(text); err == nil {
+			return claims, nil
+		}
+		f = Unverified(err)
+	}
+	if f.Condition.Codes().Status == http.StatusUnauthorized {
+		if wait := peers.Add(remote, now()); wait > 0 {
+			return nil, Limited(wait, "too many requests of this address failed to authenticate")
+		}
+	}
+	return nil, f
+}
+
+// Limited is a refusal for a time.
+func Limited(wait time.Duration, message string) *Fault {
+	return &Fault{Condition: RateLimited, Message: message, Details: Wait(wait)}
 }
 
 // BadToken is the refusal of a token for a reason of the table in threads §3.1.

@@ -87,7 +87,9 @@ func (x *exchange) run() {
 		return
 	}
 	if x.s.cfg.Forward == nil && strings.HasPrefix(x.path, tokenPrefix) {
-		if f := x.authenticate(); f != nil {
+		c := &x.s.cfg
+		claims, f := method.Authenticate(x.r.Header["Authorization"], x.r.RemoteAddr, c.Verify, c.Peers, c.Now)
+		if x.caller.Claims = claims; f != nil { // gate G1
 			x.refuse(f)
 			return
 		}
@@ -98,33 +100,6 @@ func (x *exchange) run() {
 		return
 	}
 	x.route.serve(x)
-}
-
-// authenticate is gate G1.
-func (x *exchange) authenticate() *method.Fault {
-	text, ok := httpd.Bearer(x.r.Header["Authorization"])
-	if !ok {
-		if len(x.r.Header["Authorization"]) == 0 {
-			return x.counted(method.BadToken("missing"))
-		}
-		return x.counted(method.BadToken("malformed"))
-	}
-	claims, err := x.s.cfg.Verify(text)
-	if err != nil {
-		return x.counted(method.Unverified(err))
-	}
-	x.caller.Claims = claims
-	return nil
-}
-
-// counted counts a failed authentication, and returns how it is answered.
-func (x *exchange) counted(f *method.Fault) *method.Fault {
-	if f.Condition.Codes().Status == http.StatusUnauthorized {
-		if wait := x.s.cfg.Peers.Add(x.r.RemoteAddr, x.s.cfg.Now()); wait > 0 {
-			return &method.Fault{Condition: method.RateLimited, Message: "too many requests of this address failed to authenticate", Details: method.Wait(wait)}
-		}
-	}
-	return f
 }
 
 // call runs a method: gate G3 as far as it concerns the body as a whole, and then what the

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"trunkline/handlers/internal/httpd"
+	"trunkline/handlers/threads/method"
 )
 
 func TestMediaTypes(t *testing.T) {
@@ -68,13 +68,13 @@ func TestBearer(t *testing.T) {
 		space := rapid.SampledFrom([]string{" ", "   ", "", "\t"}).Draw(t, "space")
 		words := rapid.SliceOfN(rapid.StringMatching(`[A-Za-z0-9._-]{1,20}`), 0, 2).Draw(t, "words")
 		join := rapid.SampledFrom([]string{" ", "\t", ",", ", "}).Draw(t, "join")
-		text, ok := httpd.Bearer([]string{scheme + space + strings.Join(words, join)})
+		text, ok := method.Bearer([]string{scheme + space + strings.Join(words, join)})
 		want := strings.EqualFold(scheme, "bearer") && strings.HasPrefix(space, " ") && len(words) == 1
 		if ok != want || ok && text != words[0] {
 			t.Fatalf("%q, %v, want %v", text, ok, want)
 		}
 	})
-	if _, ok := httpd.Bearer([]string{"Bearer a", "Bearer a"}); ok {
+	if _, ok := method.Bearer([]string{"Bearer a", "Bearer a"}); ok {
 		t.Error("two fields were taken")
 	}
 }

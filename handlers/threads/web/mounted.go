@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"trunkline/handlers/internal/httpd"
+	"trunkline/handlers/threads/method"
 )
 
 // mounted lets a handler of another package answer.
@@ -54,7 +55,7 @@ func (w *mountedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (x *exchange) forward() {
 	text := ""
 	if x.path == mcpPath || x.path == mcpPath+"/" || strings.HasPrefix(x.path, tokenPrefix) {
-		text, _ = httpd.Bearer(x.r.Header["Authorization"])
+		text, _ = method.Bearer(x.r.Header["Authorization"])
 	}
 	ended := false
 	defer func() {
