@@ -216,7 +216,7 @@ func TestFrontOfLongBodies(t *testing.T) {
 
 // TestPending: bodies and answers of all requests together are bounded.
 func TestPending(t *testing.T) {
-	s := start(t, Config{Pending: method.NewBudget(512 << 10)})
+	s := start(t, Config{Surface: method.Surface{Pending: method.NewBudget(512 << 10)}})
 	s.script.answer = func(dst []byte, _ *method.Caller, _ *method.Row, doc []byte) ([]byte, method.Outcome) {
 		return append(append(append(dst, `{"x":"`...), strings.Repeat("x", 10*len(doc))...), `"}`...), method.Outcome{}
 	}

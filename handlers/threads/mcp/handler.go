@@ -9,7 +9,6 @@
 package mcp
 
 import (
-	"log/slog"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -20,7 +19,6 @@ import (
 	"trunkline/engine/obs"
 	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/method"
-	"trunkline/handlers/threads/token"
 )
 
 // maxBody bounds the body of a request: an input of the largest size, and what MCP has around it.
@@ -45,21 +43,10 @@ const endpoint = "mcp_endpoint"
 
 // Config is what a Handler works with.
 type Config struct {
-	// Rows are the methods that are served.
-	Rows []method.Row
-	// Dispatcher runs them. Every answer with 401 or 403 goes to its Refused, and so do the faults
-	// of tool calls that are answered so over plain HTTP.
-	Dispatcher method.Dispatcher
-	// Verify returns the claims of a token.
-	Verify func(token string) (*token.Claims, error)
-	// Peers counts failed authentications; nil: counts of its own, with the default limit.
-	Peers *token.Peers
-	// Pending bounds the memory of requests; nil: a budget of its own, of the default size.
-	Pending *method.Budget
-	// IDs appends a new request id, for a request whose answer has no X-Request-Id yet.
-	IDs func(dst []byte) []byte
-	// ResourceMetadata is the URL that a 401 names; empty: none.
-	ResourceMetadata string
+	// Surface has the methods. Every answer with 401 or 403 goes to the Refused of its Dispatcher,
+	// and so do the faults of tool calls that are answered so over plain HTTP. IDs are for requests
+	// whose answer has no X-Request-Id yet. Its Logger gets the panics of calls.
+	method.Surface
 	// PublicURL is where clients reach the server. AllowedOrigins may use it from web pages, as may
 	// its own origin and those on loopback. AllowedHosts are names that requests on a loopback
 	// address may have, beside those of this machine, of PublicURL and of AllowedOrigins.
@@ -71,12 +58,6 @@ type Config struct {
 	Count func(method.Condition)
 	// Draining reports that the server is stopping; nil: it is not.
 	Draining func() bool
-	// Now is the clock of answers and of the limit; nil: time.Now.
-	Now func() time.Time
-	// Meter gets the latencies; nil: they are not kept.
-	Meter *obs.Meter
-	// Logger gets the panics of calls; nil: no lines.
-	Logger *slog.Logger
 }
 
 // Handler answers requests to /mcp.
@@ -94,23 +75,9 @@ type Handler struct {
 
 // New returns a handler.
 func New(cfg Config) *Handler {
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
+	cfg.Surface = cfg.WithDefaults()
 	if cfg.Count == nil {
 		cfg.Count = func(method.Condition) {}
-	}
-	if cfg.Meter == nil {
-		cfg.Meter = method.NewMeter(nil)
-	}
-	if cfg.Pending == nil {
-		cfg.Pending = method.NewBudget(0)
-	}
-	if cfg.Peers == nil {
-		cfg.Peers = token.NewPeers(0)
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	h := &Handler{cfg: cfg, limiter: newLimiter(max(1, cfg.CallsPerMinute)), beside: make(chan struct{}, maxBeside), challenge: method.NewChallenge(cfg.ResourceMetadata)}
 	h.exchanges.New = func() any {
@@ -243,7 +210,7 @@ func (x *exchange) admit(r *http.Request) *method.Fault {
 			Message: "the server has another name than the Host of this request: " +
 				"threads.allowed_hosts has further ones, and threads.public_url counts, too"}
 	}
-	claims, f := method.Authenticate(r.Header["Authorization"], r.RemoteAddr, x.h.cfg.Verify, x.h.cfg.Peers, x.h.cfg.Now)
+	claims, f := x.h.cfg.Authenticate(r.Header["Authorization"], r.RemoteAddr)
 	if f == nil {
 		x.caller.Claims = claims
 	}

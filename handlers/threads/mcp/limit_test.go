@@ -232,7 +232,7 @@ func TestBeside(t *testing.T) {
 // TestPendingOfTheSDK: a result of the SDK counts with what its answer takes, as long as that is
 // written.
 func TestPendingOfTheSDK(t *testing.T) {
-	s := start(t, Config{Pending: method.NewBudget(1 << 20)})
+	s := start(t, Config{Surface: method.Surface{Pending: method.NewBudget(1 << 20)}})
 	s.script.answer = func(dst []byte, _ *method.Caller, _ *method.Row, doc []byte) ([]byte, method.Outcome) {
 		return append(append(append(dst, `{"x":"`...), strings.Repeat("x", 1000*len(doc))...), `"}`...), method.Outcome{}
 	}

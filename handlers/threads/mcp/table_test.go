@@ -14,7 +14,7 @@ import (
 
 // TestTable sends what the table of threads §2.2 names.
 func TestTable(t *testing.T) {
-	s := start(t, Config{ResourceMetadata: "https://x/.well-known/oauth-protected-resource/mcp",
+	s := start(t, Config{Surface: method.Surface{ResourceMetadata: "https://x/.well-known/oauth-protected-resource/mcp"},
 		PublicURL:      "https://Threads.example:8443/base",
 		AllowedOrigins: []string{"https://page.example"}, AllowedHosts: []string{"box", "other.example:80"}})
 	const ok = `{"thread_id":"th_1"}`
@@ -321,7 +321,7 @@ func TestRefusalsOfTheEndpoint(t *testing.T) {
 // TestFailedAuthentications has the limit for an address, and one more. A token that cannot be
 // verified now is no failure of the peer.
 func TestFailedAuthentications(t *testing.T) {
-	s := start(t, Config{Peers: token.NewPeers(2)})
+	s := start(t, Config{Surface: method.Surface{Peers: token.NewPeers(2)}})
 	f := func(name string, status int, refused ...string) reply {
 		t.Helper()
 		got := s.want(t, name, "POST", head("Authorization: Bearer "+name), `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, status)

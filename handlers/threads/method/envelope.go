@@ -2,7 +2,6 @@ package method
 
 import (
 	"errors"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -123,32 +122,6 @@ func Bearer(fields []string) (token string, ok bool) {
 		return "", false
 	}
 	return token, !strings.ContainsAny(token, " \t,")
-}
-
-// Authenticate returns the claims of the token in the Authorization fields of a request from an
-// address. Refusals count against the address, which is refused for a while after too many.
-func Authenticate(
-	fields []string, remote string, verify func(string) (*token.Claims, error), peers *token.Peers, now func() time.Time,
-) (claims *token.Claims, f *Fault) {
-	text, ok := Bearer(fields)
-	switch {
-	case len(fields) == 0:
-		f = BadToken("missing")
-	case !ok:
-		f = BadToken("malformed")
-	default:
-		var err error
-		if claims, err = verify(text); err == nil {
-			return claims, nil
-		}
-		f = Unverified(err)
-	}
-	if f.Condition.Codes().Status == http.StatusUnauthorized {
-		if wait := peers.Add(remote, now()); wait > 0 {
-			return nil, Limited(wait, "too many requests of this address failed to authenticate")
-		}
-	}
-	return nil, f
 }
 
 // Limited is a refusal for a time.

@@ -93,10 +93,11 @@ func newOwner(t testing.TB, verifier *token.Verifier, limits web.Limits) *owner 
 	}
 	service := threads.New(threads.Config{Engine: engine, Await: st.Await, Busy: func(string) bool { return false }})
 	peers, issuers := token.NewPeers(100_000), []string{issuer}
-	handler := mcp.New(mcp.Config{Rows: method.Rows, Dispatcher: service, Verify: verifier.Verify, Peers: peers, IDs: fixedID, CallsPerMinute: 1_000_000,
-		ResourceMetadata: mcp.MetadataURL("https://x", issuers)})
-	o := &owner{web: web.New(web.Config{Rows: method.Rows, Dispatcher: service, Verify: verifier.Verify, Peers: peers, IDs: fixedID, MCP: handler,
-		Metadata: mcp.Metadata("https://x", issuers), ResourceMetadata: mcp.MetadataURL("https://x", issuers), Audit: service.Audit, Jobs: service.Jobs, Limits: limits})}
+	surface := method.Surface{Rows: method.Rows, Dispatcher: service, Verify: verifier.Verify, Peers: peers, IDs: fixedID,
+		ResourceMetadata: mcp.MetadataURL("https://x", issuers)}
+	handler := mcp.New(mcp.Config{Surface: surface, CallsPerMinute: 1_000_000})
+	o := &owner{web: web.New(web.Config{Surface: surface, MCP: handler,
+		Metadata: mcp.Metadata("https://x", issuers), Audit: service.Audit, Jobs: service.Jobs, Limits: limits})}
 	srv := lines.New(lines.Config{Dispatcher: service, Verifier: verifier, Peers: peers, Gate: &link.Gate{Journal: func() link.Journal { return nil }},
 		Lookup: method.Lookup, NewRequestID: fixedID, Logger: slog.New(slog.DiscardHandler)})
 	o.lines = stream.NewHost(stream.Config{Limits: srv.Limits(), Open: srv.Open, Refuse: srv.AppendRefusal})

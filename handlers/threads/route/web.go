@@ -48,7 +48,7 @@ func NewWeb(cfg Config) *Web { return newWeb(cfg, web.Limits{Connections: cfg.Ma
 func newWeb(cfg Config, limits web.Limits) *Web {
 	w := &Web{router: newRouter(cfg), idle: legIdle, gone: goneWithin, clients: map[net.Conn]*client{}}
 	w.buffers.New = func() any { return new([copyBytes]byte) }
-	w.Server = web.New(web.Config{Forward: w, IDs: w.cfg.IDs, Limits: limits, Logger: w.cfg.Logger})
+	w.Server = web.New(web.Config{Forward: w, Limits: limits, Surface: method.Surface{IDs: w.cfg.IDs, Logger: w.cfg.Logger}})
 	return w
 }
 

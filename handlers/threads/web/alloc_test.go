@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
 
@@ -33,8 +34,9 @@ func (body) Close() error { return nil }
 func TestAllocations(t *testing.T) {
 	claims, _ := verify("good")
 	known := func(string) (*token.Claims, error) { return claims, nil }
-	s := New(Config{Rows: testRows(), Dispatcher: fixed{}, Verify: known, IDs: func(dst []byte) []byte { return append(dst, "req_1"...) },
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s := New(Config{Surface: method.Surface{Rows: testRows(), Dispatcher: fixed{}, Verify: known,
+		IDs:    func(dst []byte) []byte { return append(dst, "req_1"...) },
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}})
 	f := func(why string, want float64, h http.Header) {
 		t.Helper()
 		data := []byte(benchBody)

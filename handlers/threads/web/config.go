@@ -1,15 +1,12 @@
 package web
 
 import (
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"time"
 
-	"trunkline/engine/obs"
 	"trunkline/handlers/threads/method"
-	"trunkline/handlers/threads/token"
 )
 
 // Limits of a Limits that names none (threads §2.1, §6).
@@ -69,7 +66,7 @@ type Forwarder interface {
 	// is returned is the answer, before which there must be none. It may panic with
 	// http.ErrAbortHandler, which ends the connection.
 	Forward(w http.ResponseWriter, r *http.Request, bearer string) *method.Fault
-	// Closed is called with what conns.Of returns when a connection is closed and has no request.
+	// Closed is called with what httpd.Of returns when a connection is closed and has no request.
 	Closed(nc net.Conn)
 }
 
@@ -77,20 +74,10 @@ type Forwarder interface {
 type Config struct {
 	// Name begins the names of connections. Empty: threads-http.
 	Name string
-	// Rows are the methods that are served.
-	Rows []method.Row
-	// Dispatcher runs them. Every answer with 401 or 403 goes to its Refused, those of its Call
-	// included, except those of MCP.
-	Dispatcher method.Dispatcher
-	// Verify returns the claims of a token. An error that is neither a *token.Refusal nor
-	// token.ErrOutOfScope refuses it, too.
-	Verify func(token string) (*token.Claims, error)
-	// Peers counts failed authentications; nil: counts of its own, with the default limit.
-	Peers *token.Peers
-	// Pending bounds the memory of requests; nil: a budget of its own, of the default size.
-	Pending *method.Budget
-	// IDs appends a new request id: req_ and a ULID.
-	IDs func(dst []byte) []byte
+	// Surface has the methods. Every answer with 401 or 403 goes to the Refused of its Dispatcher,
+	// those of its Call included, except those of MCP. Its Logger gets a line for each request:
+	// refusals at level info, the rest at level debug.
+	method.Surface
 	// Unready returns why the server is not ready, empty where it is; nil: it always is.
 	Unready func() (reason string)
 	// Metrics appends families beside those of HTTP to /metrics; nil: none.
@@ -98,19 +85,10 @@ type Config struct {
 	// MCP is mounted at /mcp, Metadata at the two paths of the protected resource. Where they are
 	// nil, there is nothing.
 	MCP, Metadata http.Handler
-	// ResourceMetadata is the URL that a 401 names; empty: none.
-	ResourceMetadata string
 	// Audit and Jobs answer /v1/audit and /v1/trigger_jobs. Where they are nil, there is nothing.
 	Audit, Jobs Extension
 	// Forward answers all requests but those whose header is over its limit; nil: the server does.
-	// Of the members above it needs IDs alone.
+	// Of the members above, and of Surface, it needs IDs alone.
 	Forward Forwarder
 	Limits  Limits
-	// Meter gets the latencies; nil: they are not kept.
-	Meter *obs.Meter
-	// Now is the clock of answers and of the limit of failed authentications; nil: time.Now.
-	Now func() time.Time
-	// Logger gets a line for each request: refusals at level info, the rest at level debug. nil: no
-	// lines.
-	Logger *slog.Logger
 }

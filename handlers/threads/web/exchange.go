@@ -87,8 +87,7 @@ func (x *exchange) run() {
 		return
 	}
 	if x.s.cfg.Forward == nil && strings.HasPrefix(x.path, tokenPrefix) {
-		c := &x.s.cfg
-		claims, f := method.Authenticate(x.r.Header["Authorization"], x.r.RemoteAddr, c.Verify, c.Peers, c.Now)
+		claims, f := x.s.cfg.Authenticate(x.r.Header["Authorization"], x.r.RemoteAddr)
 		if x.caller.Claims = claims; f != nil { // gate G1
 			x.refuse(f)
 			return

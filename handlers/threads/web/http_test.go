@@ -16,7 +16,7 @@ import (
 )
 
 func TestAnswersByteForByte(t *testing.T) {
-	s := start(t, Config{ResourceMetadata: "https://x/m"})
+	s := start(t, Config{Surface: method.Surface{ResourceMetadata: "https://x/m"}})
 	p := s.dial(t)
 	f := func(request, want string) {
 		t.Helper()
@@ -228,7 +228,7 @@ func TestTheWorkedToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	s := start(t, Config{Verify: v.Verify})
+	s := start(t, Config{Surface: method.Surface{Verify: v.Verify}})
 	const worked = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJodHRwczovL2lzc3Vlci5leGFtcGxlIiwiYXVkIjoib3JraXZhIiwiYWdlbnRfaWQiOiJyZXZpZXdlcl9hZ2VudCIsIndvcmtzcGFjZV9pZCI6IndrX21vYmlsZV9jb3JlIiwicm9sZSI6InBhcnRpY2lwYW50Iiwic2Vzc2lvbl9pZCI6InNlc3NfcnZfMTIiLCJpYXQiOjE3NzEzMjk2MDAsImV4cCI6NDEwMjQ0NDgwMCwianRpIjoianRpLTAwMDEifQ.vYKo_JgWRjKiA_WU5XzqUVI1JVpeC2e5zrrkja-Nqo4"
 	s.answer = func(dst []byte, c *method.Caller, _ *method.Row, _ []byte) ([]byte, method.Outcome) {
 		return append(append(append(dst, `{"agent":"`...), c.Claims.Agent...), `"}`...), method.Outcome{}
@@ -352,7 +352,7 @@ func TestHeadHasNoBody(t *testing.T) {
 
 func TestPanicIsADefect(t *testing.T) {
 	var log lines
-	s := start(t, Config{Logger: log.logger(0)})
+	s := start(t, Config{Surface: method.Surface{Logger: log.logger(0)}})
 	s.answer = func([]byte, *method.Caller, *method.Row, []byte) ([]byte, method.Outcome) { panic("boom") }
 	p := s.dial(t)
 	p.write(post("/v1/get_thread", "", "{}"))

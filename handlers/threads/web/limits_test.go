@@ -154,7 +154,8 @@ func TestHeaderAndIdleTimeouts(t *testing.T) {
 // TestWriteTimeout leaves a large answer unread.
 func TestWriteTimeout(t *testing.T) {
 	log := lines{written: make(chan struct{}, 1)}
-	s := start(t, Config{Limits: Limits{WriteTimeout: 50 * time.Millisecond}, Logger: log.logger(slog.LevelDebug)})
+	s := start(t, Config{Limits: Limits{WriteTimeout: 50 * time.Millisecond},
+		Surface: method.Surface{Logger: log.logger(slog.LevelDebug)}})
 	s.answer = func(dst []byte, _ *method.Caller, _ *method.Row, _ []byte) ([]byte, method.Outcome) {
 		return append(dst, make([]byte, 64<<20)...), method.Outcome{}
 	}
@@ -329,7 +330,7 @@ func TestAStoppingServerRefuses(t *testing.T) {
 // holds is free once it is answered, or once its connection is gone.
 func TestPendingBytes(t *testing.T) {
 	const most = 512 << 10 // a body of 300 KiB takes this much while it is read
-	s := start(t, Config{Pending: method.NewBudget(most)})
+	s := start(t, Config{Surface: method.Surface{Pending: method.NewBudget(most)}})
 	body := `{"body":"` + strings.Repeat("x", 300<<10) + `"}`
 	request := post("/v1/post_message", "", body)
 	slow := s.dial(t)

@@ -2,15 +2,12 @@ package web
 
 import (
 	"cmp"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/method"
-	"trunkline/handlers/threads/token"
 )
 
 // Server serves agent threads over HTTP. Any goroutine may call its methods.
@@ -27,21 +24,7 @@ type Server struct {
 
 // New returns a server. Nothing runs before Serve.
 func New(cfg Config) *Server {
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	if cfg.Peers == nil {
-		cfg.Peers = token.NewPeers(0)
-	}
-	if cfg.Meter == nil {
-		cfg.Meter = method.NewMeter(nil)
-	}
-	if cfg.Pending == nil {
-		cfg.Pending = method.NewBudget(0)
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Surface = cfg.WithDefaults()
 	s := &Server{cfg: cfg, limits: cfg.Limits.withDefaults(), challenge: method.NewChallenge(cfg.ResourceMetadata)}
 	s.exchanges.New = func() any { return new(exchange) }
 	s.addRoutes()

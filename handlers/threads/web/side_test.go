@@ -196,7 +196,7 @@ func TestMountedHandlers(t *testing.T) {
 func TestLogLines(t *testing.T) {
 	var all, some lines
 	for log, level := range map[*lines]slog.Level{&all: slog.LevelDebug, &some: slog.LevelInfo} {
-		s := start(t, Config{Logger: log.logger(level)})
+		s := start(t, Config{Surface: method.Surface{Logger: log.logger(level)}})
 		p := s.dial(t)
 		p.write(post("/v1/get_thread", "X-Request-Id: mine\n", `{"secret":1}`))
 		p.want("success", 200)

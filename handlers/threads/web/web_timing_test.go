@@ -25,7 +25,8 @@ const (
 func BenchmarkPost(b *testing.B) {
 	claims, _ := verify("good")
 	known := func(string) (*token.Claims, error) { return claims, nil } // a cache would answer so
-	s := start(b, Config{Dispatcher: fixed{}, Verify: known, IDs: func(dst []byte) []byte { return append(dst, "req_01KHP2Q3W4X5Y6Z7A8B9C0D1E2"...) }})
+	s := start(b, Config{Surface: method.Surface{Dispatcher: fixed{}, Verify: known,
+		IDs: func(dst []byte) []byte { return append(dst, "req_01KHP2Q3W4X5Y6Z7A8B9C0D1E2"...) }}})
 	benchmark(b, s.addr)
 }
 

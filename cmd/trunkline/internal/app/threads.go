@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
-	"sync/atomic"
 	"time"
-
-	"trunkline/engine/runtime"
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/cmd/trunkline/internal/monitor"
 	"trunkline/engine/obs"
+	"trunkline/engine/runtime"
 	"trunkline/engine/stream"
 	core "trunkline/engine/threads"
 	"trunkline/handlers/threads"
@@ -61,7 +59,6 @@ type threadEndpoint struct {
 	web      *listener
 	sessions *threadlines.Server
 	lines    *listener
-	draining atomic.Bool
 
 	meter    *obs.Meter
 	cfg      *config.Config
@@ -102,11 +99,21 @@ func openThreads(cfg *config.Config, rt *runtime.Runtime, shared *threadServer, 
 	t.lines.name = o.named(protocolThreads)
 	t.jobs = threads.NewJobs(t.service)
 	issuers, connections := authServers(c), t.web.most(cfg)
-	t.mcp = t.newMCP(c, issuers, o)
+	surface := method.Surface{
+		Rows: method.Rows, Dispatcher: t.service, Verify: shared.verifier.Verify, Peers: shared.peers, Pending: shared.pending,
+		IDs: rt.Threads.AppendRequestID, ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers),
+		Meter: t.meter, Logger: o.Logger,
+	}
+	t.mcp = mcp.New(mcp.Config{
+		Surface: surface, PublicURL: c.PublicURL, AllowedOrigins: c.MCPOrigins, AllowedHosts: c.AllowedHosts,
+		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute,
+		Draining:       func() bool { return t.http.Draining.Load() },
+		Count:          func(f method.Condition) { t.http.Count(f) },
+	})
 	t.http = threadweb.New(threadweb.Config{
-		Name: o.named(protocolThreads + "-http"), Rows: method.Rows, Dispatcher: t.service, Verify: shared.verifier.Verify, Peers: shared.peers, Pending: shared.pending, IDs: rt.Threads.AppendRequestID, Unready: shared.unready, Metrics: contractMetrics(rt.Threads, t.jobs),
-		MCP: t.mcp, Metadata: mcp.Metadata(c.PublicURL, issuers), ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers),
-		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: threadweb.Limits{Connections: connections}, Meter: t.meter, Logger: o.Logger,
+		Name: o.named(protocolThreads + "-http"), Surface: surface, Unready: shared.unready,
+		Metrics: contractMetrics(rt.Threads, t.jobs), MCP: t.mcp, Metadata: mcp.Metadata(c.PublicURL, issuers),
+		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: threadweb.Limits{Connections: connections},
 	})
 	t.web.handTo(t.http)
 	t.sessions = threadlines.New(threadlines.Config{
@@ -118,16 +125,6 @@ func openThreads(cfg *config.Config, rt *runtime.Runtime, shared *threadServer, 
 		Open: t.sessions.Open, Refuse: t.sessions.AppendRefusal,
 	}, monitor.Lines(), o)
 	return t, err
-}
-
-// newMCP returns what answers MCP clients.
-func (t *threadEndpoint) newMCP(c *config.Threads, issuers []string, o Options) *mcp.Handler {
-	return mcp.New(mcp.Config{
-		Rows: method.Rows, Dispatcher: t.service, Verify: t.shared.verifier.Verify, Peers: t.shared.peers, Pending: t.shared.pending, IDs: t.engine.AppendRequestID,
-		ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers), PublicURL: c.PublicURL, AllowedOrigins: c.MCPOrigins,
-		AllowedHosts:   c.AllowedHosts,
-		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute, Draining: t.draining.Load, Meter: t.meter, Count: func(f method.Condition) { t.http.Count(f) }, Logger: o.Logger,
-	})
 }
 
 // serve starts answering on every listener.
@@ -152,7 +149,6 @@ func (t *threadEndpoint) shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	t.draining.Store(true)
 	err := errors.Join(t.web.shutdown(ctx), t.lines.shutdown(ctx))
 	t.wakers.close(ctx)
 	return unlessLate(err)

@@ -7,13 +7,12 @@ import (
 	"os"
 	"time"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/cmd/trunkline/internal/monitor"
 	"trunkline/cmd/trunkline/internal/toolset"
 	"trunkline/engine/bus"
 	"trunkline/engine/obs"
+	"trunkline/engine/runtime"
 	"trunkline/engine/stream"
 	"trunkline/handlers/toolhost"
 )
