@@ -99,7 +99,7 @@ func Listen(c Config) (*Server, error) {
 		}
 	}
 	h := &http.Server{
-		Handler:           admitted(named(lns[0], httpd.NewHosts(c.AllowedHosts), handler(c))),
+		Handler:           httpd.Unambiguous(admitted(named(lns[0], httpd.NewHosts(c.AllowedHosts), handler(c)))),
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -119,26 +119,18 @@ func Listen(c Config) (*Server, error) {
 	return s, nil
 }
 
-// admitted refuses what can be read in two ways, and answers only probes where the connection has a
-// place that is reserved for them.
+// admitted answers only probes where the connection has a place that is reserved for them.
 func admitted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		last := func(status int, text string) {
+		if httpd.Reserved(r) {
 			w.Header().Set("Connection", "close")
-			http.Error(w, text, status)
+			if !isProbe(r) {
+				w.Header().Set("Retry-After", "1")
+				http.Error(w, "too many connections: the places that are left are for /healthz and /readyz", http.StatusServiceUnavailable)
+				return
+			}
 		}
-		switch {
-		case httpd.Ambiguous(r):
-			last(http.StatusBadRequest, httpd.TextAmbiguous)
-		case !httpd.Reserved(r):
-			next.ServeHTTP(w, r)
-		case isProbe(r):
-			w.Header().Set("Connection", "close")
-			next.ServeHTTP(w, r)
-		default:
-			w.Header().Set("Retry-After", "1")
-			last(http.StatusServiceUnavailable, "too many connections: the places that are left are for /healthz and /readyz")
-		}
+		next.ServeHTTP(w, r)
 	})
 }
 

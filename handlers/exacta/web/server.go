@@ -53,7 +53,7 @@ func newServer(c config) *Server {
 	s.handshakes = httpd.NewServer(httpd.Config{What: "WebSockets", Book: httpd.NewBook("exacta", "handshake"),
 		Connections: c.maxConnections + handshakesBeside, Logger: c.log,
 		HTTP: &http.Server{
-			Handler:                      http.HandlerFunc(s.serveHTTP),
+			Handler:                      httpd.Unambiguous(s.sockets),
 			DisableGeneralOptionsHandler: true,
 			ReadHeaderTimeout:            handshakeWithin,
 			ReadTimeout:                  handshakeWithin,
@@ -62,15 +62,6 @@ func newServer(c config) *Server {
 			MaxHeaderBytes:               maxHeaderBytes,
 		}})
 	return s
-}
-
-func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
-	if httpd.Ambiguous(r) {
-		w.Header().Set("Connection", "close")
-		http.Error(w, httpd.TextAmbiguous, http.StatusBadRequest)
-		return
-	}
-	s.sockets.ServeHTTP(w, r)
 }
 
 // Serve accepts on ln until Shutdown, and then returns nil, else why it stopped. It closes ln.

@@ -110,5 +110,17 @@ func Ambiguous(r *http.Request) bool {
 	return !r.ProtoAtLeast(1, 1) && f.codings.Load() > 0
 }
 
+// Unambiguous refuses ambiguous requests in plain text, and passes the others on.
+func Unambiguous(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if Ambiguous(r) {
+			w.Header().Set("Connection", "close")
+			http.Error(w, TextAmbiguous, http.StatusBadRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // TextAmbiguous is the message for it.
 const TextAmbiguous = "Content-Length and Transfer-Encoding contradict each other"
