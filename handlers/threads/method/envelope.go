@@ -59,11 +59,6 @@ func AppendTime(dst []byte, t time.Time) []byte {
 	return t.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
 }
 
-// Wait are the details of a refusal for a time, in whole milliseconds, rounded up.
-func Wait(d time.Duration) []byte {
-	return jsonx.Build(nil).Int("retry_after_ms", int64((d+time.Millisecond-1)/time.Millisecond)).End()
-}
-
 var waitNames = []string{"retry_after_ms"}
 
 // RetryAfter is the value of the header field Retry-After for a refusal, in whole seconds, rounded
@@ -124,9 +119,10 @@ func Bearer(fields []string) (token string, ok bool) {
 	return token, !strings.ContainsAny(token, " \t,")
 }
 
-// Limited is a refusal for a time.
-func Limited(wait time.Duration, message string) *Fault {
-	return &Fault{Condition: RateLimited, Message: message, Details: Wait(wait)}
+// Limited is a refusal for d, which is shown in whole milliseconds, rounded up.
+func Limited(d time.Duration, message string) *Fault {
+	details := jsonx.Build(nil).Int("retry_after_ms", int64((d+time.Millisecond-1)/time.Millisecond)).End()
+	return &Fault{Condition: RateLimited, Message: message, Details: details}
 }
 
 // BadToken is the refusal of a token for a reason of the table in threads §3.1.

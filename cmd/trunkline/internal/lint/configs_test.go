@@ -62,7 +62,6 @@ var leftDefault = map[string]string{
 	"handlers/threads/bridge.Config.Now":          defaultClock,
 	"handlers/threads/supervisor.TmuxConfig.Now":  defaultClock,
 	"handlers/threads/supervisor.TmuxConfig.Path": "the program is looked up in PATH",
-	"handlers/threads/web.Config.Now":             defaultClock,
 	"handlers/toolhost.Config.Now":                defaultClock,
 }
 
