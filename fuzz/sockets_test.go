@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"trunkline/fuzz/kit"
+	"trunkline/fuzz/kit/ipctest"
 	"trunkline/fuzz/rounds"
-	"trunkline/handlers/ipc/ipctest"
 )
 
 // TestSockets holds random conversations over sockets, three connections at a time, which end in

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/fuzz/kit/ipctest"
 	"trunkline/handlers/ipc"
-	"trunkline/handlers/ipc/ipctest"
 )
 
 // ran is what one run of a client verb left behind.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/fuzz/kit/ipctest"
 	"trunkline/handlers/ipc/client"
-	"trunkline/handlers/ipc/ipctest"
 )
 
 // serveProjects starts the program as a server of projects at a socket, and waits for it.

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"trunkline/codec/wire"
+	"trunkline/fuzz/kit/ipctest"
 	"trunkline/handlers/ipc"
 	"trunkline/handlers/ipc/client"
-	"trunkline/handlers/ipc/ipctest"
 )
 
 // TestCallHints: what is wrong is answered with what would be right. The server's texts stay as

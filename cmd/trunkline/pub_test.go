@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"trunkline/handlers/ipc/ipctest"
+	"trunkline/fuzz/kit/ipctest"
 )
 
 func TestPubErrors(t *testing.T) {

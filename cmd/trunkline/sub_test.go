@@ -18,8 +18,8 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/codec/wire"
+	"trunkline/fuzz/kit/ipctest"
 	"trunkline/handlers/ipc/client"
-	"trunkline/handlers/ipc/ipctest"
 )
 
 // runHandler registers a query handler that never answers.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/handlers/ipc/ipctest"
+	"trunkline/fuzz/kit/ipctest"
 )
 
 // TestARequestFieldOfAnotherTypeIsNamed: a field that is there and no string is not missing.

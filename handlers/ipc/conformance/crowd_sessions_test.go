@@ -10,8 +10,8 @@ import (
 
 	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
+	"trunkline/fuzz/kit/ipctest"
 	"trunkline/handlers/ipc/client"
-	"trunkline/handlers/ipc/ipctest"
 )
 
 func encode(t testing.TB, text string) msgp.Raw {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"trunkline/codec/wire"
+	"trunkline/fuzz/kit/ipctest"
 	"trunkline/handlers/ipc/client"
-	"trunkline/handlers/ipc/ipctest"
 )
 
 // crowd starts a server and n connections to it.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"trunkline/codec/transcode"
+	"trunkline/fuzz/kit/ipctest"
 	"trunkline/handlers/ipc/client"
-	"trunkline/handlers/ipc/ipctest"
 )
 
 // What docs/envelope.md shows is run here, so that the page and the server cannot drift apart: its

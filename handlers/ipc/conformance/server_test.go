@@ -11,7 +11,7 @@ import (
 	"trunkline/codec/wire"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
-	"trunkline/handlers/ipc/ipctest"
+	"trunkline/fuzz/kit/ipctest"
 )
 
 // startServer starts the server a command describes, by the setting names of kernel-ipc §6 and

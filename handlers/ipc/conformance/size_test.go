@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"trunkline/codec/transcode"
-	"trunkline/handlers/ipc/ipctest"
+	"trunkline/fuzz/kit/ipctest"
 )
 
 // asker makes one request after the other with the longest id there may be, so that replies have

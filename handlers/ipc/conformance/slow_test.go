@@ -9,8 +9,8 @@ import (
 
 	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
+	"trunkline/fuzz/kit/ipctest"
 	"trunkline/handlers/ipc/client"
-	"trunkline/handlers/ipc/ipctest"
 )
 
 // flood is twice what the sockets between a server and a slow peer can hold, in messages of 64 KiB.

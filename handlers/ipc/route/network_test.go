@@ -19,8 +19,8 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/transcode"
+	"trunkline/fuzz/kit/ipctest"
 	"trunkline/handlers/ipc/client"
-	"trunkline/handlers/ipc/ipctest"
 	"trunkline/handlers/ipc/route"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"trunkline/codec/frame"
-	"trunkline/handlers/ipc/ipctest"
+	"trunkline/fuzz/kit/ipctest"
 )
 
 // BenchmarkRouted answers what a router costs: requests per second over one connection with 64 in

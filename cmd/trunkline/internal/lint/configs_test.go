@@ -12,7 +12,7 @@ import (
 // rigRooms have what tests use and the program does not.
 var rigRooms = []string{
 	"bench", "fuzz", "engine/journal/memstore", "engine/journal/replicated/memstream", "engine/orchestration/orchtest",
-	"handlers/ipc/ipctest", "handlers/ipc/crashtest",
+	"handlers/ipc/crashtest",
 }
 
 // Why the program leaves a field of a Config at its default.
@@ -200,7 +200,7 @@ func TestUnsetFieldsFinds(t *testing.T) {
 		user := parseDecls(t, program)
 		user.dir = "cmd/y"
 		rig := parseDecls(t, `import "trunkline/engine/x"`+"\nvar _ = x.Config{A: 1}")
-		rig.dir = "handlers/ipc/ipctest"
+		rig.dir = "fuzz/kit/ipctest"
 		if got := unsetFields([]goFile{config, user, rig}, ""); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", program, got, want)
 		}

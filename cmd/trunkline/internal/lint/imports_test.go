@@ -36,7 +36,7 @@ var directions = []direction{
 	{[]string{"cmd"}, []string{"codec", "engine", "handlers", "cmd"}, "the program wires everything"},
 	{[]string{"bench"}, []string{"codec", "engine", "handlers", "bench", "cmd/trunkline/loadgen"},
 		"measures all but the program"},
-	{[]string{"fuzz"}, []string{"engine/journal", "fuzz"}, "support of tests; tests may import anything"},
+	{[]string{"fuzz"}, []string{"codec", "engine", "handlers/ipc", "fuzz"}, "support of tests; tests may import anything"},
 }
 
 // own returns the room of a package: the directory below that of its storey.
