@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/bench/internal/fakekernel"
 	"trunkline/bench/internal/load"
+	"trunkline/fuzz/kit/fakekernel"
 )
 
 func latencies(ns ...int64) *load.Histogram {

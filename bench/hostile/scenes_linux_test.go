@@ -7,8 +7,8 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
-	"trunkline/bench/internal/fakekernel"
 	"trunkline/bench/internal/load"
+	"trunkline/fuzz/kit/fakekernel"
 )
 
 const short = 100 * time.Millisecond

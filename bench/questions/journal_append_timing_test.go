@@ -12,7 +12,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 func BenchmarkJournalAppend(b *testing.B) { measure(b, journalAppends()) }

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/bench/internal/fakekernel"
 	"trunkline/bench/internal/load"
 	"trunkline/bench/internal/part"
+	"trunkline/fuzz/kit/fakekernel"
 )
 
 // model is a kernel just good enough to refuse what the mix must never do.

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/bench/internal/fakekernel"
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 	"trunkline/bench/internal/part"
 	"trunkline/fuzz/kit"
+	"trunkline/fuzz/kit/fakekernel"
 	"trunkline/fuzz/rounds"
 )
 

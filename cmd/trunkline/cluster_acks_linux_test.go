@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"trunkline/engine/cluster/placement"
-	"trunkline/fuzz/natstest"
+	"trunkline/fuzz/kit/natstest"
 	"trunkline/fuzz/rounds"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/fuzz/browser"
+	"trunkline/fuzz/kit/browser"
 	"trunkline/handlers/ipc/client"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // entries returns the log of a store as a Builder takes it.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // TestCheckpointHoldsSnapshotsBack: while a checkpoint is made, records become durable and no

@@ -12,8 +12,8 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
-	"trunkline/engine/journal/embedded/memdisk"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memdisk"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // on returns a place on a disk of blocks.

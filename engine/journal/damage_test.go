@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // reopen opens the journal of a disk, loads and replays, and returns what it was given.

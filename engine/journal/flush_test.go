@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // TestEnqueuedRecordsShareAGroup: what was enqueued is written when someone asks, and all of it at

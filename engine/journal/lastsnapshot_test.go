@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 func TestLastSnapshot(t *testing.T) {

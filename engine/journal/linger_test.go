@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // lingerRig is a log over a disk that takes writeTime, with clients that wait for each reply.

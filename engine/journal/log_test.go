@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // shortOfRoom is a store whose snapshots find no room at the end, as often as it is set to.

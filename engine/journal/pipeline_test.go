@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // slow is a pipelined store: a block that was begun is written when the test allows it.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // TestReplayThen: the end is reached behind the last record and before the claim; the one that

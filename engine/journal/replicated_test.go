@@ -11,10 +11,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
-	"trunkline/fuzz/natstest"
+	"trunkline/fuzz/kit/memstore"
+	"trunkline/fuzz/kit/memstream"
+	"trunkline/fuzz/kit/natstest"
 )
 
 // TestReplicated runs the suite on a stream in memory that several nodes could share, with each of

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // TestARequestIsOneBlock: what is appended between Begin and End is in one block, whatever was

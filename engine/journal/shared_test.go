@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // sharedLog is a log of several owners: it takes a block only from the one that knows its end.

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 	"trunkline/fuzz/rounds"
 )
 

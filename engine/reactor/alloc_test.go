@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // mirror is a session without any allocation of its own: it echoes, and sends "news" when asked.

@@ -5,9 +5,9 @@ import (
 	"net"
 	"testing"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit/linktest"
 )
 
 const noRoom = "no room"

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // drainProbe answers 'u' after each Feed that takes frames once it was asked to drain.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // TestLaterFramesAreToldOnTheLoop: what is read after the order to drain is later, however long

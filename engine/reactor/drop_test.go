@@ -5,9 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // TestDrop: a connection is closed on its loop and off it, with what it has to send; the others are

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
 	"trunkline/fuzz/kit"
+	"trunkline/fuzz/kit/linktest"
 )
 
 func TestMain(m *testing.M) { kit.Leaks(m) }

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // TestTheLastFrameNeedsNoEnd: as in engine/stream, where such a connection goes.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit/linktest"
 )
 
 const answerBytes = 300_000 // more than dialSmall's system takes, less than the server's

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // connection returns the row of a peer's connection.

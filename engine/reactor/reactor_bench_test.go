@@ -15,7 +15,7 @@ import (
 
 	"github.com/panjf2000/gnet/v2"
 
-	"trunkline/engine/internal/linktest"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // BenchmarkEcho answers: what does an echo through a Session cost beside gnet's own echo (bare),

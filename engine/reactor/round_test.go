@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // committer stands for a journal: the end of a round makes durable what was appended before it.

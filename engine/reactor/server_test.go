@@ -12,10 +12,10 @@ import (
 	"github.com/panjf2000/gnet/v2"
 	gneterr "github.com/panjf2000/gnet/v2/pkg/errors"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
 	"trunkline/fuzz/kit"
+	"trunkline/fuzz/kit/linktest"
 )
 
 func full(dst []byte) []byte { return linktest.Append(dst, 'F', []byte("full")) }

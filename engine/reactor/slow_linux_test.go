@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // slowPeer is a subscriber whose system holds little for it, and the chunks that wait for it.

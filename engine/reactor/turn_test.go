@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit/linktest"
 )
 
 func TestEchoInOrder(t *testing.T) {

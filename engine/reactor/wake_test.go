@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit/linktest"
 )
 
 func TestStreamsReachTheirPeer(t *testing.T) {

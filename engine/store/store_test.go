@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // notes is the smallest state machine: a list of texts, whose records are the texts.

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"trunkline/engine/internal/linktest"
+	"trunkline/fuzz/kit/linktest"
 )
 
 func TestGateCountsExactly(t *testing.T) {

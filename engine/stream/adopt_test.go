@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // adopted hands over a connection as an event loop would.

@@ -3,8 +3,8 @@ package stream
 import (
 	"testing"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // TestReadingAheadPausesWithoutRoom: where the budget of input is used up, a connection whose

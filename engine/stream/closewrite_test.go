@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // dialSmall connects a TCP peer whose system takes next to nothing that its program has not read.

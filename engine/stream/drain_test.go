@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // drainProbe answers 'u' after each Feed that takes frames once it was asked to drain.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // TestLaterFramesAreToldOffTheLoop: what is read after the order to drain is later, however long

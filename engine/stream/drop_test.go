@@ -3,8 +3,8 @@ package stream
 import (
 	"testing"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // TestDrop: a connection that is served is closed, and one that lingers.

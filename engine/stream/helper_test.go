@@ -14,8 +14,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

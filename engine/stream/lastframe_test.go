@@ -4,8 +4,8 @@ import (
 	"net"
 	"testing"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // TestTheLastFrameNeedsNoEnd: where the protocol states how a frame ends, one that is cut by the

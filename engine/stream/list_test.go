@@ -3,7 +3,7 @@ package stream
 import (
 	"testing"
 
-	"trunkline/engine/internal/linktest"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // TestConnectionsAreListed follows one connection from its first bytes until it lingers.

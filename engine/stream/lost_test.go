@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 func TestAResetAfterTheEndIsNoticed(t *testing.T) {

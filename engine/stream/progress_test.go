@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/internal/linktest"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // TestASlowPeerIsNotAStuckOne: it is what the peer takes that counts, not whole frames (kernel-ipc

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // framesIn counts frames of exactly size bytes.

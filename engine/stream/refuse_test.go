@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/internal/linktest"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // TestEveryRefusedPeerIsTold brings more peers at once than there are goroutines to wait for them.

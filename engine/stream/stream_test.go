@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 func TestEchoInOrder(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 const (

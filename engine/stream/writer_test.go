@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"trunkline/engine/internal/linktest"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/linktest"
 )
 
 // slowTaker is a peer that takes rate bytes per second and sends one batch of requests.

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // archivedRecord is a record in a set.

@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
 	"trunkline/engine/store"
+	"trunkline/fuzz/kit/memstore"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // fatal is what a test and a property have in common.

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // TestClusterModel: three nodes follow, own, die and are replaced while one of them works, and the

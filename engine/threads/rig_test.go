@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/store"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // memRows is Rows in a map. Rows that were not flushed are lost in a crash, from some commit on.

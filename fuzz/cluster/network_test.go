@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // network is a process's way to the stream: that of memstream, on which every call takes a time of

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"trunkline/engine/journal/memstore"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstore"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // node is a machine: a disk, clocks, networks, and one process after the other.

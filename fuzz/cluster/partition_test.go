@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // partition is a log with those who have owned it.

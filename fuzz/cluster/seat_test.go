@@ -3,8 +3,8 @@ package cluster
 import (
 	"time"
 
-	"trunkline/engine/journal/memstore"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstore"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // seat is where a node has one life over a partition after the other. The end of its process is

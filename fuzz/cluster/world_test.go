@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"trunkline/engine/cluster/placement"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // bug is what a world has wrong, to show that the simulation would find it.

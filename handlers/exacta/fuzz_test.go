@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/exacta/schema/validate"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/schemacheck"
 )
 
 // FuzzSession feeds lines of any bytes over two carriers, as a whole and in pieces: the answers are
@@ -19,7 +19,7 @@ func FuzzSession(f *testing.F) {
 	f.Add([]byte(ask(1, "Build", `"configuration":"Debug"`)+"\n"+strings.Replace(ask(1, "Build", ""), "1.0", "2.0", 1)+"\n"), byte(200))
 	f.Add([]byte("\r\n GET / HTTP/1.1\n"+ask(1, "Build", "")), byte(3))
 	f.Add(bytes.Repeat([]byte("{\n"), maxBadLines+1), byte(5))
-	schemas, err := validate.Load()
+	schemas, err := schemacheck.Load()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func FuzzSession(f *testing.F) {
 }
 
 // converse returns what a new server answers to in, of which a Feed gets that much more each time.
-func converse(t *testing.T, schemas validate.Schemas, carrier Carrier, in []byte, piece int) []byte {
+func converse(t *testing.T, schemas schemacheck.Schemas, carrier Carrier, in []byte, piece int) []byte {
 	s := newServer(t)
 	p := newValidated(t, s, 1, carrier, schemas)
 	for line := range bytes.Lines(in) {

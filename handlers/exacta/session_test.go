@@ -14,9 +14,9 @@ import (
 	"go.uber.org/goleak"
 
 	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/schema/validate"
 	"trunkline/engine/exacta/wire"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/schemacheck"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -75,7 +75,7 @@ type peer struct {
 	room int      // of a Pump
 	last []string // of the lines that were heard
 
-	validator *validate.Validator
+	validator *schemacheck.Validator
 	line      []byte // of the server, not complete
 }
 
@@ -91,7 +91,7 @@ func newPeer(t testing.TB, s *Server, id uint64) *peer { return newPeerOver(t, s
 
 // newPeerOver is newPeer over another carrier.
 func newPeerOver(t testing.TB, s *Server, id uint64, carrier Carrier) *peer {
-	schemas, err := validate.Load()
+	schemas, err := schemacheck.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func newPeerOver(t testing.TB, s *Server, id uint64, carrier Carrier) *peer {
 }
 
 // newValidated is newPeerOver with schemas that were read before.
-func newValidated(t testing.TB, s *Server, id uint64, carrier Carrier, schemas validate.Schemas) *peer {
+func newValidated(t testing.TB, s *Server, id uint64, carrier Carrier, schemas schemacheck.Schemas) *peer {
 	p := &peer{t: t, port: link.NewPort(id, "test"), wake: make(chan struct{}, 1), room: 1 << 20, validator: schemas.Watch()}
 	p.port.SetOwner(p)
 	p.sess = s.Open(p.port, carrier, nil)

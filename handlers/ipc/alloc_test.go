@@ -8,10 +8,9 @@ import (
 	"runtime"
 	"testing"
 
-	state "trunkline/engine/runtime"
-
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/link"
+	state "trunkline/engine/runtime"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // TestNoAllocs holds kernel-ipc §10: no heap allocation through the whole session, frame in to

@@ -7,12 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/runtime"
-
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
+	"trunkline/engine/runtime"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // digestReply is what is looked at of a reply.

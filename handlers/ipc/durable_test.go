@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // TestEventsWaitForTheJournal: what an event shows to a subscriber survives a crash, so it leaves

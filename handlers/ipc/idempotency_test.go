@@ -16,10 +16,10 @@ import (
 	"trunkline/codec/wire"
 	"trunkline/engine/idem"
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
 	"trunkline/engine/store"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // longKey returns an idempotency key of the least length.

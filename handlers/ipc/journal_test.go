@@ -11,9 +11,9 @@ import (
 	"trunkline/engine/runtime"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/link"
 	"trunkline/engine/store"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // gate is a store whose writes wait until they are let through.

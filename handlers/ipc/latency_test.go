@@ -11,9 +11,9 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // timed returns how many requests of each method were timed.

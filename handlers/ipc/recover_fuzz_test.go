@@ -10,9 +10,9 @@ import (
 	"trunkline/engine/runtime"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/link"
 	"trunkline/engine/store"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // kept returns a snapshot of a service with something of everything in it, and the records of its

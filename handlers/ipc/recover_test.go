@@ -12,11 +12,11 @@ import (
 	"trunkline/engine/runtime"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
 	"trunkline/engine/store"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // written makes a disk with a log of the given records, one block after every hundred.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/store"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // TestStaleReadsWait: where another process may own the state by now, nothing that was read leaves

@@ -8,8 +8,8 @@ import (
 	"trunkline/engine/runtime"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit/memstore"
 )
 
 // TestFullTablesComeBack: while a snapshot is taken, full tables drop entries that were made a

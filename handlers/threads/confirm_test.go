@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/store"
 	"trunkline/engine/store/rows"
 	core "trunkline/engine/threads"
+	"trunkline/fuzz/kit/memstore"
 	"trunkline/handlers/threads"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/bench/internal/fakekernel"
+	"trunkline/fuzz/kit/fakekernel"
 )
 
 // admin starts a process that reports the address of a test's admin page.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/bench/internal/fakekernel"
+	"trunkline/fuzz/kit/fakekernel"
 )
 
 func pacedConfig(addr string) Config {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/bench/internal/fakekernel"
+	"trunkline/fuzz/kit/fakekernel"
 )
 
 func TestDeal(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/bench/internal/fakekernel"
+	"trunkline/fuzz/kit/fakekernel"
 )
 
 func request(method, pid string) []byte {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/bench/internal/fakekernel"
+	"trunkline/fuzz/kit/fakekernel"
 )
 
 func TestMeasure(t *testing.T) {

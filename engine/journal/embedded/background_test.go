@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/embedded/memdisk"
+	"trunkline/fuzz/kit/memdisk"
 )
 
 // TestFailedJobsAreForgotten: what a failed flush or compaction has refused is accepted again once

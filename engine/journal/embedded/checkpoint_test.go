@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/embedded/memdisk"
+	"trunkline/fuzz/kit/memdisk"
 	"trunkline/fuzz/rounds"
 )
 

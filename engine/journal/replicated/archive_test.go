@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // TestArchive: its sets stay where snapshots come and go, and are read by every node; those that

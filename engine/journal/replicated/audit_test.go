@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstore"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // audit verifies all that a member's replica has.

@@ -12,7 +12,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // inBubble runs a test whose waits take no time.

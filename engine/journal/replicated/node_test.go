@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstore"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // lease is that of the nodes of these tests.

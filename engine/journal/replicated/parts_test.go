@@ -10,7 +10,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // TestParts: blocks around the length of a message, and around several of it, are read as they were

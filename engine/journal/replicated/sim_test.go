@@ -19,7 +19,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstream"
 	"trunkline/fuzz/rounds"
 )
 

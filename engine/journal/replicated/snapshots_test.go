@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstore"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // filled appends records and writes snapshots, one after each ten.

@@ -10,7 +10,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // tailer is a node that tails.

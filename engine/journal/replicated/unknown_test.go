@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // TestLostAnswer: a block whose answer is lost is asked for again, and is in the log once.

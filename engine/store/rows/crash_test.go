@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"pgregory.net/rapid"
 
-	"trunkline/engine/journal/embedded/memdisk"
+	"trunkline/fuzz/kit/memdisk"
 	"trunkline/fuzz/rounds"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/embedded/memdisk"
 	"trunkline/fuzz/kit"
+	"trunkline/fuzz/kit/memdisk"
 	"trunkline/fuzz/rounds"
 )
 

@@ -10,11 +10,11 @@ import (
 	"sync"
 	"testing"
 
-	"trunkline/engine/exacta/schema/validate"
+	"trunkline/fuzz/kit/schemacheck"
 )
 
 // schemas are those that every message is compared with (exacta §3.8).
-var schemas = sync.OnceValues(validate.Load)
+var schemas = sync.OnceValues(schemacheck.Load)
 
 // sent is a line of a server.
 type sent struct {
@@ -124,7 +124,7 @@ var escapes = regexp.MustCompile(`\\(?:["\\ntrbf]|u00(?:0[0-7be-f]|1[0-9a-f])|u2
 // checker checks what holds for every line of a connection.
 type checker struct {
 	t       testing.TB
-	valid   *validate.Validator
+	valid   *schemacheck.Validator
 	seqs    map[string]int // of correlations
 	streams map[string]int // of projects
 	joined  bool           // events may begin in the middle of a correlation, and come again

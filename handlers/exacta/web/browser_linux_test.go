@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	driver "trunkline/fuzz/browser"
+	driver "trunkline/fuzz/kit/browser"
 	"trunkline/handlers/exacta"
 )
 

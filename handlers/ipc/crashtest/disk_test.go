@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/embedded/memdisk"
+	"trunkline/fuzz/kit/memdisk"
 )
 
 // tap is a file system that reports the syncs of the log.

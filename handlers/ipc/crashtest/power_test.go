@@ -11,7 +11,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
-	"trunkline/engine/journal/embedded/memdisk"
+	"trunkline/fuzz/kit/memdisk"
 	"trunkline/fuzz/rounds"
 )
 

@@ -13,11 +13,11 @@ import (
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
 	"trunkline/engine/journal/replicated/natslog"
 	"trunkline/engine/obs"
+	"trunkline/fuzz/kit/memstore"
+	"trunkline/fuzz/kit/memstream"
 )
 
 func FuzzCopyReport(f *testing.F) {

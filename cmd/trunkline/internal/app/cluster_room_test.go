@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstore"
+	"trunkline/fuzz/kit/memstream"
 )
 
 // cramped is a stream without room for a while.

@@ -11,7 +11,7 @@ import (
 
 // rigRooms have what tests use and the program does not.
 var rigRooms = []string{
-	"bench", "fuzz", "engine/journal/memstore", "engine/journal/replicated/memstream", "engine/orchestration/orchtest",
+	"bench", "fuzz", "engine/orchestration/orchtest",
 	"handlers/ipc/crashtest",
 }
 

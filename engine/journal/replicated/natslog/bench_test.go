@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/journal/replicated"
-	"trunkline/fuzz/natstest"
+	"trunkline/fuzz/kit/memstore"
+	"trunkline/fuzz/kit/natstest"
 )
 
 // BenchmarkAppend appends records of 300 bytes, each awaited, from some writers to three servers in

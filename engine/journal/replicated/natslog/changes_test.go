@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"trunkline/engine/journal"
-	"trunkline/fuzz/natstest"
+	"trunkline/fuzz/kit/natstest"
 	"trunkline/fuzz/rounds"
 )
 

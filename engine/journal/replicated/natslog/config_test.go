@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/fuzz/natstest"
+	"trunkline/fuzz/kit/natstest"
 )
 
 // TestRefusedStreams: a stream that is there with other settings is refused, and the error names

@@ -11,7 +11,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
-	"trunkline/fuzz/natstest"
+	"trunkline/fuzz/kit/natstest"
 	"trunkline/fuzz/rounds"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/fuzz/natstest"
+	"trunkline/fuzz/kit/natstest"
 )
 
 func must(t *testing.T, err error) {

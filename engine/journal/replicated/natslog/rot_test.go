@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/journal/memstore"
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/fuzz/natstest"
+	"trunkline/fuzz/kit/memstore"
+	"trunkline/fuzz/kit/natstest"
 )
 
 // patient is a lease that a busy machine keeps.

@@ -11,7 +11,7 @@ import (
 
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/fuzz/natstest"
+	"trunkline/fuzz/kit/natstest"
 )
 
 // TestNoRoom: a server and an account that may store no more refuse what is appended for want of

@@ -12,7 +12,7 @@ import (
 
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/fuzz/natstest"
+	"trunkline/fuzz/kit/natstest"
 )
 
 // TestUnanswered: servers without a leader are asked again, and those that refuse are not.

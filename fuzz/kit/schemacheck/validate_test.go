@@ -1,4 +1,4 @@
-package validate
+package schemacheck
 
 import (
 	"encoding/json"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/journal/replicated/memstream"
+	"trunkline/fuzz/kit/memstream"
 )
 
 func add(c *memstream.Client, after uint64) func() replicated.Outcome {

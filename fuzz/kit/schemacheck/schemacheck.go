@@ -1,5 +1,5 @@
-// Package validate compares messages of projects with their schemas, for tests.
-package validate
+// Package schemacheck compares messages of projects with their schemas, for tests.
+package schemacheck
 
 import (
 	"encoding/json"
