@@ -4,24 +4,22 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
-
-	"trunkline/cmd/trunkline/internal/crashfs"
 )
 
 // crashDisk is the disk of a process, mounted at a directory.
 type crashDisk struct {
 	t       *testing.T
 	dir     string
-	disk    *crashfs.Disk
+	disk    *lossyDisk
 	unmount func() error
 }
 
 // newCrashDisk mounts one until the end of the test. Its processes have ended then.
 func newCrashDisk(t *testing.T) *crashDisk {
 	t.Helper()
-	d := &crashDisk{t: t, dir: t.TempDir(), disk: crashfs.New()}
+	d := &crashDisk{t: t, dir: t.TempDir(), disk: newLossyDisk()}
 	var err error
-	if d.unmount, err = d.disk.Mount(d.dir); errors.Is(err, crashfs.ErrUnavailable) {
+	if d.unmount, err = d.disk.mount(d.dir); errors.Is(err, errNoFUSE) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -41,9 +39,9 @@ func (d *crashDisk) lose(chance *rand.Rand) {
 	if err := d.unmount(); err != nil {
 		d.t.Fatal(err)
 	}
-	d.disk.Lose(chance)
+	d.disk.lose(chance)
 	var err error
-	if d.unmount, err = d.disk.Mount(d.dir); err != nil {
+	if d.unmount, err = d.disk.mount(d.dir); err != nil {
 		d.t.Fatal(err)
 	}
 }

@@ -58,7 +58,7 @@ var keepers = []struct {
 	{"github.com/panjf2000/gnet", []string{"engine/reactor"}, true, "handlers and tables must not see the event loop; a missing method belongs in engine/link"},
 	{"github.com/bytedance/sonic", []string{"codec/jsonx"}, true, "one room knows which JSON library runs, so that the standard one can take its place"},
 	{"github.com/cockroachdb/pebble", []string{"engine/journal/embedded", "engine/internal/pebbledir", "engine/store/rows", "fuzz/kit/memdisk"}, false, "the log, the rows and their directories know which store runs, so that another can take its place"},
-	{"github.com/hanwen/go-fuse", []string{"cmd/trunkline/internal/crashfs"}, true, "one room has the disk that tests take the power of; no program has it"},
+	{"github.com/hanwen/go-fuse", []string{"cmd/trunkline"}, true, "one room has the disk that tests take the power of; no program has it"},
 	{"github.com/nats-io/nats-server", []string{"engine/cluster/node", "fuzz/kit/natstest"}, false, "one room runs the server of a node and knows its version"},
 	{"github.com/nats-io", []string{"engine/cluster/node", "engine/journal/replicated", "fuzz/kit/natstest"}, false, "the log and membership know what replicates it, so that another can take its place"},
 	{"github.com/valyala/bytebufferpool", []string{"engine/internal/bufpool"}, false, "its pools have no size cap; bufpool adds it"},

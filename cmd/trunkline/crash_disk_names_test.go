@@ -1,4 +1,4 @@
-package crashfs
+package main
 
 import (
 	"maps"
@@ -9,63 +9,84 @@ import (
 	"time"
 )
 
-// Disk is a file system in memory. It outlives its mounts. Its methods may be called from any
-// goroutine.
-type Disk struct {
+// lossyDisk is a file system in memory for tests of power loss: the disk of a server that is a
+// process of its own. A test mounts it, ends the server by SIGKILL, has the disk lose its power,
+// mounts it again and starts the next server in it. It outlives its mounts. Its methods may be
+// called from any goroutine.
+//
+//	crash_disk_names_test.go        names, and what of them is durable
+//	crash_disk_file_test.go         bytes, and what of them is durable
+//	crash_disk_mount_linux_test.go  serves it to the kernel by FUSE
+//
+// # What is durable
+//
+// The bytes of a file are durable after a sync of the file (fsync, fdatasync, a write to a file
+// that was opened with O_SYNC or O_DSYNC). A name that was made, moved or removed is durable after
+// a sync of its directory. So is a name that is not durable yet after a sync of the file behind it,
+// as file systems with a journal have it. What was changed before in the same directory is durable
+// then too, and so are the names of the directories above.
+//
+// # What a power loss leaves
+//
+// What is durable is there. The rest is gone, or a part of it is there, by chance: the changes of
+// names up to any moment, and of each page of 4096 bytes that was not synced its old content, its
+// new content, or its first sectors of 512 bytes new and the others old. A file whose end was not
+// synced ends behind the last page that is there, with zeros where pages before it are missing.
+type lossyDisk struct {
 	mu      sync.Mutex
-	nodes   map[uint64]*node // those that the kernel may name
-	last    uint64           // the highest id that was given
-	pending []change         // not durable, oldest first
+	nodes   map[uint64]*diskNode // those that the kernel may name
+	last    uint64               // the highest id that was given
+	pending []nameChange         // not durable, oldest first
 }
 
-// node is a file, or a directory where names is not nil.
-type node struct {
+// diskNode is a file, or a directory where names is not nil.
+type diskNode struct {
 	id      uint64
 	mode    uint32 // permissions
 	changed time.Time
 	links   int    // names that it has
 	lookups uint64 // references of the kernel
 
-	names map[string]*node // of a directory
-	kept  map[string]*node // those that are durable
+	names map[string]*diskNode // of a directory
+	kept  map[string]*diskNode // those that are durable
 
 	data []byte         // of a file
 	size int            // how much of it is durable
 	old  map[int][]byte // durable content of the pages that were written since
 }
 
-// change is what a call changes of names, all or nothing.
-type change struct {
-	of    *node // whose name it is, nil for a removal
+// nameChange is what a call changes of names, all or nothing.
+type nameChange struct {
+	of    *diskNode // whose name it is, nil for a removal
 	edits []edit
 }
 
 type edit struct {
-	dir  *node
+	dir  *diskNode
 	name string
-	to   *node // nil: the name is removed
+	to   *diskNode // nil: the name is removed
 }
 
 // rootID is what the kernel calls the root.
 const rootID = 1
 
-// New returns an empty disk.
-func New() *Disk {
-	d := &Disk{last: rootID}
+// newLossyDisk returns an empty disk.
+func newLossyDisk() *lossyDisk {
+	d := &lossyDisk{last: rootID}
 	root := newDir(rootID, 0o755)
 	root.links = 1
-	d.nodes = map[uint64]*node{rootID: root}
+	d.nodes = map[uint64]*diskNode{rootID: root}
 	return d
 }
 
-func newDir(id uint64, mode uint32) *node {
-	return &node{id: id, mode: mode, changed: time.Now(), names: make(map[string]*node), kept: make(map[string]*node)}
+func newDir(id uint64, mode uint32) *diskNode {
+	return &diskNode{id: id, mode: mode, changed: time.Now(), names: make(map[string]*diskNode), kept: make(map[string]*diskNode)}
 }
 
-func (n *node) isDir() bool { return n.names != nil }
+func (n *diskNode) isDir() bool { return n.names != nil }
 
 // dir returns the directory of an id. The caller holds mu, as those of all that follow do.
-func (d *Disk) dir(id uint64) (*node, error) {
+func (d *lossyDisk) dir(id uint64) (*diskNode, error) {
 	n, err := d.node(id)
 	if err == nil && !n.isDir() {
 		return nil, syscall.ENOTDIR
@@ -73,7 +94,7 @@ func (d *Disk) dir(id uint64) (*node, error) {
 	return n, err
 }
 
-func (d *Disk) node(id uint64) (*node, error) {
+func (d *lossyDisk) node(id uint64) (*diskNode, error) {
 	if n := d.nodes[id]; n != nil {
 		return n, nil
 	}
@@ -81,12 +102,12 @@ func (d *Disk) node(id uint64) (*node, error) {
 }
 
 // make makes a file or a directory.
-func (d *Disk) make(dir *node, name string, mode uint32, isDir bool) (*node, error) {
+func (d *lossyDisk) make(dir *diskNode, name string, mode uint32, isDir bool) (*diskNode, error) {
 	if dir.names[name] != nil {
 		return nil, syscall.EEXIST
 	}
 	d.last++
-	n := &node{id: d.last, mode: mode, changed: time.Now()}
+	n := &diskNode{id: d.last, mode: mode, changed: time.Now()}
 	if isDir {
 		n = newDir(d.last, mode)
 	}
@@ -96,7 +117,7 @@ func (d *Disk) make(dir *node, name string, mode uint32, isDir bool) (*node, err
 }
 
 // link gives a file one more name.
-func (d *Disk) link(n, dir *node, name string) error {
+func (d *lossyDisk) link(n, dir *diskNode, name string) error {
 	switch {
 	case n.isDir():
 		return syscall.EPERM
@@ -108,7 +129,7 @@ func (d *Disk) link(n, dir *node, name string) error {
 }
 
 // remove removes a name, of an empty directory or of what is none.
-func (d *Disk) remove(dir *node, name string, isDir bool) error {
+func (d *lossyDisk) remove(dir *diskNode, name string, isDir bool) error {
 	n := dir.names[name]
 	switch {
 	case n == nil:
@@ -125,7 +146,7 @@ func (d *Disk) remove(dir *node, name string, isDir bool) error {
 }
 
 // rename moves a name, and replaces what has the new one unless keep is set.
-func (d *Disk) rename(from *node, name string, to *node, newName string, keep bool) error {
+func (d *lossyDisk) rename(from *diskNode, name string, to *diskNode, newName string, keep bool) error {
 	n, there := from.names[name], to.names[newName]
 	switch {
 	case n == nil:
@@ -147,7 +168,7 @@ func (d *Disk) rename(from *node, name string, to *node, newName string, keep bo
 }
 
 // edit changes names. of is whose name it is then.
-func (d *Disk) edit(of *node, edits ...edit) {
+func (d *lossyDisk) edit(of *diskNode, edits ...edit) {
 	for _, e := range edits {
 		if n := e.dir.names[e.name]; n != nil {
 			n.links--
@@ -159,10 +180,10 @@ func (d *Disk) edit(of *node, edits ...edit) {
 		}
 		e.dir.changed = time.Now()
 	}
-	d.pending = append(d.pending, change{of, edits})
+	d.pending = append(d.pending, nameChange{of, edits})
 }
 
-func (e *edit) apply(names map[string]*node) {
+func (e *edit) apply(names map[string]*diskNode) {
 	if e.to == nil {
 		delete(names, e.name)
 	} else {
@@ -171,15 +192,15 @@ func (e *edit) apply(names map[string]*node) {
 }
 
 // release forgets a node that has no name and that the kernel does not know.
-func (d *Disk) release(n *node) {
+func (d *lossyDisk) release(n *diskNode) {
 	if n.links == 0 && n.lookups == 0 {
 		delete(d.nodes, n.id)
 	}
 }
 
 // sync makes a node durable: the names in a directory, the bytes of a file; and the name of either.
-func (d *Disk) sync(n *node) {
-	wanted, touched := map[*node]bool{n: true}, make(map[*node]bool)
+func (d *lossyDisk) sync(n *diskNode) {
+	wanted, touched := map[*diskNode]bool{n: true}, make(map[*diskNode]bool)
 	if n.isDir() {
 		touched[n] = true
 	} else {
@@ -198,7 +219,7 @@ func (d *Disk) sync(n *node) {
 			}
 		}
 	}
-	var rest []change
+	var rest []nameChange
 	for i, c := range d.pending {
 		if !durable[i] {
 			rest = append(rest, c)
@@ -209,15 +230,15 @@ func (d *Disk) sync(n *node) {
 	d.pending = rest
 }
 
-func (c *change) keep() {
+func (c *nameChange) keep() {
 	for _, e := range c.edits {
 		e.apply(e.dir.kept)
 	}
 }
 
-// Lose has the disk lose its power: what is not durable is gone. With a source of chance some of it
+// lose has the disk lose its power: what is not durable is gone. With a source of chance some of it
 // may be there. The disk is mounted nowhere.
-func (d *Disk) Lose(chance *rand.Rand) {
+func (d *lossyDisk) lose(chance *rand.Rand) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if chance != nil {
@@ -226,13 +247,13 @@ func (d *Disk) Lose(chance *rand.Rand) {
 		}
 	}
 	root := d.nodes[rootID]
-	d.pending, d.nodes = nil, make(map[uint64]*node)
+	d.pending, d.nodes = nil, make(map[uint64]*diskNode)
 	root.links = 1
 	d.revive(root, chance)
 }
 
 // revive is the start of a node after a power loss.
-func (d *Disk) revive(n *node, chance *rand.Rand) {
+func (d *lossyDisk) revive(n *diskNode, chance *rand.Rand) {
 	n.lookups = 0
 	d.nodes[n.id] = n
 	if !n.isDir() {

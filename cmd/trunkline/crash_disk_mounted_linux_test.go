@@ -1,4 +1,4 @@
-package crashfs
+package main
 
 import (
 	"errors"
@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// on mounts a disk until unmount is called, or the test ends.
-func on(t *testing.T, d *Disk) (dir string, unmount func()) {
+// mountDisk mounts a disk until unmount is called, or the test ends.
+func mountDisk(t *testing.T, d *lossyDisk) (dir string, unmount func()) {
 	t.Helper()
 	dir = t.TempDir()
-	off, err := d.Mount(dir)
-	if errors.Is(err, ErrUnavailable) {
+	off, err := d.mount(dir)
+	if errors.Is(err, errNoFUSE) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -44,10 +44,11 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestMounted: programs use a disk through the system, and find what was durable in its next life.
-func TestMounted(t *testing.T) {
-	d := New()
-	dir, unmount := on(t, d)
+// TestDiskMounted: programs use a disk through the system, and find what was durable in its next
+// life.
+func TestDiskMounted(t *testing.T) {
+	d := newLossyDisk()
+	dir, unmount := mountDisk(t, d)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	must(t, os.MkdirAll(at("x/y"), 0o700))
 	big := strings.Repeat("0123456789", 50_000)
@@ -95,8 +96,8 @@ func TestMounted(t *testing.T) {
 	}
 	unmount()
 
-	d.Lose(nil)
-	dir, _ = on(t, d)
+	d.lose(nil)
+	dir, _ = mountDisk(t, d)
 	if b, err := os.ReadFile(at("x/y/synced")); err != nil || string(b) != big {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
@@ -122,9 +123,9 @@ func TestMounted(t *testing.T) {
 	}
 }
 
-// TestUnmountWaits: a disk whose last file is closed a second later is unmounted then.
-func TestUnmountWaits(t *testing.T) {
-	dir, unmount := on(t, New())
+// TestDiskUnmountWaits: a disk whose last file is closed a second later is unmounted then.
+func TestDiskUnmountWaits(t *testing.T) {
+	dir, unmount := mountDisk(t, newLossyDisk())
 	f, err := os.Create(filepath.Join(dir, "open"))
 	must(t, err)
 	time.AfterFunc(time.Second, func() { _ = f.Close() })

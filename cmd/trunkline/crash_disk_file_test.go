@@ -1,4 +1,4 @@
-package crashfs
+package main
 
 import (
 	"maps"
@@ -16,7 +16,7 @@ const (
 )
 
 // read copies what a file has from a place on.
-func (n *node) read(to []byte, at uint64) int {
+func (n *diskNode) read(to []byte, at uint64) int {
 	if at >= uint64(len(n.data)) {
 		return 0
 	}
@@ -25,7 +25,7 @@ func (n *node) read(to []byte, at uint64) int {
 
 // write changes bytes of a file, and fills what is between its end and a place behind it with
 // zeros.
-func (n *node) write(b []byte, at uint64) error {
+func (n *diskNode) write(b []byte, at uint64) error {
 	if at > maxFile || uint64(len(b)) > maxFile-at {
 		return syscall.EFBIG
 	}
@@ -46,7 +46,7 @@ func (n *node) write(b []byte, at uint64) error {
 }
 
 // truncate gives a file another length.
-func (n *node) truncate(size uint64) error {
+func (n *diskNode) truncate(size uint64) error {
 	if size > maxFile {
 		return syscall.EFBIG
 	}
@@ -62,7 +62,7 @@ func (n *node) truncate(size uint64) error {
 }
 
 // save keeps the durable content of the pages of a range that is about to change.
-func (n *node) save(begin, end int) {
+func (n *diskNode) save(begin, end int) {
 	for p := begin / pageBytes; p*pageBytes < end; p++ {
 		if _, saved := n.old[p]; saved {
 			continue
@@ -76,11 +76,11 @@ func (n *node) save(begin, end int) {
 }
 
 // sync makes the bytes of a file durable.
-func (n *node) sync() { n.size, n.old = len(n.data), nil }
+func (n *diskNode) sync() { n.size, n.old = len(n.data), nil }
 
 // lose returns a file to what is durable of it, and with a source of chance to some of the rest
 // too.
-func (n *node) lose(chance *rand.Rand) {
+func (n *diskNode) lose(chance *rand.Rand) {
 	was := n.data
 	disk := append([]byte(nil), was[:min(n.size, len(was))]...)
 	disk = append(disk, make([]byte, n.size-len(disk))...)
@@ -92,7 +92,7 @@ func (n *node) lose(chance *rand.Rand) {
 		share := chance.IntN(3) // of the pages: none, half of them, all
 		for _, p := range pages {
 			if 2*share-chance.IntN(4) > 0 {
-				disk = written(disk, was, p, chance)
+				disk = pageReached(disk, was, p, chance)
 			}
 		}
 		if len(was) < n.size && chance.IntN(2) == 0 {
@@ -103,8 +103,8 @@ func (n *node) lose(chance *rand.Rand) {
 	n.sync()
 }
 
-// written returns what is on a disk when a page reaches it, or only its first sectors.
-func written(disk, file []byte, page int, chance *rand.Rand) []byte {
+// pageReached returns what is on a disk when a page reaches it, or only its first sectors.
+func pageReached(disk, file []byte, page int, chance *rand.Rand) []byte {
 	begin, whole := page*pageBytes, min((page+1)*pageBytes, len(file))
 	end := whole
 	if chance.IntN(4) == 0 {

@@ -1,4 +1,4 @@
-package crashfs
+package main
 
 import (
 	"bytes"
@@ -13,11 +13,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tree returns the paths of a disk with their contents; directories end in a slash.
-func tree(d *Disk) map[string]string {
+// diskTree returns the paths of a disk with their contents; directories end in a slash.
+func diskTree(d *lossyDisk) map[string]string {
 	out := make(map[string]string)
-	var walk func(n *node, at string)
-	walk = func(n *node, at string) {
+	var walk func(n *diskNode, at string)
+	walk = func(n *diskNode, at string) {
 		for name, below := range n.names {
 			if below.isDir() {
 				out[at+name+"/"] = ""
@@ -31,11 +31,11 @@ func tree(d *Disk) map[string]string {
 	return out
 }
 
-// script does what each line names: "make a", "dir d", "write a text", "append a text", "cut a 3",
+// runDisk does what each line names: "make a", "dir d", "write a text", "append a text", "cut a 3",
 // "move a d/b", "remove a", "sync a", "lose".
-func script(t *testing.T, d *Disk, lines string) {
+func runDisk(t *testing.T, d *lossyDisk, lines string) {
 	t.Helper()
-	at := func(path string) (*node, string) {
+	at := func(path string) (*diskNode, string) {
 		dir, name := d.nodes[rootID], path
 		for {
 			first, rest, below := strings.Cut(name, "/")
@@ -47,7 +47,7 @@ func script(t *testing.T, d *Disk, lines string) {
 	}
 	for line := range strings.SplitSeq(lines, "; ") {
 		w := strings.Fields(line)
-		var dir, n *node
+		var dir, n *diskNode
 		var name string
 		if len(w) > 1 {
 			if dir, name = at(w[1]); dir != nil {
@@ -74,7 +74,7 @@ func script(t *testing.T, d *Disk, lines string) {
 		case "syncroot":
 			d.sync(d.nodes[rootID])
 		case "lose":
-			d.Lose(nil)
+			d.lose(nil)
 		default:
 			t.Fatalf("cannot do %q", line)
 		}
@@ -84,14 +84,14 @@ func script(t *testing.T, d *Disk, lines string) {
 	}
 }
 
-// TestWhatIsDurable is the rules of the package, each as a conversation with a disk.
-func TestWhatIsDurable(t *testing.T) {
+// TestDiskDurability is the rules of the disk, each as a conversation with a disk.
+func TestDiskDurability(t *testing.T) {
 	f := func(lines, want string) {
 		t.Helper()
-		d := New()
-		script(t, d, lines)
+		d := newLossyDisk()
+		runDisk(t, d, lines)
 		var got []string
-		all := tree(d)
+		all := diskTree(d)
 		for _, path := range slices.Sorted(maps.Keys(all)) {
 			got = append(got, strings.TrimSuffix(path+"="+all[path], "="))
 		}
@@ -124,10 +124,10 @@ func TestWhatIsDurable(t *testing.T) {
 	f("dir d; make a; sync a; move a d/b; sync d; lose; make a; sync a; lose", "a d/ d/b")
 }
 
-// TestRefusals: errors are those that servers know.
-func TestRefusals(t *testing.T) {
-	d := New()
-	script(t, d, "dir d; make d/a; make b")
+// TestDiskRefusals: errors are those that servers know.
+func TestDiskRefusals(t *testing.T) {
+	d := newLossyDisk()
+	runDisk(t, d, "dir d; make d/a; make b")
 	root := d.nodes[rootID]
 	dir, b := root.names["d"], root.names["b"]
 	_, exists := d.make(root, "b", 0, false)
@@ -181,11 +181,11 @@ func (m *modelNames) do(linked *modelFile, step func(names map[string]*modelFile
 	m.steps, m.linked = append(m.steps, step), append(m.linked, linked)
 }
 
-// TestAgainstModel: whatever happens to files of one directory, a disk shows what the model has,
-// and after a power loss what the model allows.
-func TestAgainstModel(t *testing.T) {
+// TestDiskAgainstModel: whatever happens to files of one directory, a disk shows what the model
+// has, and after a power loss what the model allows.
+func TestDiskAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d, m := New(), &modelNames{}
+		d, m := newLossyDisk(), &modelNames{}
 		root := d.nodes[rootID]
 		name := rapid.SampledFrom([]string{"a", "b", "c"})
 		steps := rapid.IntRange(1, 40).Draw(t, "steps")
@@ -249,12 +249,12 @@ func TestAgainstModel(t *testing.T) {
 			}
 		}
 		if rapid.Bool().Draw(t, "all is lost") {
-			d.Lose(nil)
-			checkLost(t, m, tree(d))
+			d.lose(nil)
+			checkLost(t, m, diskTree(d))
 			return
 		}
-		d.Lose(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)))
-		checkPartlyLost(t, m, tree(d))
+		d.lose(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)))
+		checkPartlyLost(t, m, diskTree(d))
 	})
 }
 
@@ -282,7 +282,7 @@ func checkPartlyLost(t *rapid.T, m *modelNames, got map[string]string) {
 		}
 		wrong := ""
 		for at, f := range names {
-			if what := torn(f, []byte(got[at])); what != "" {
+			if what := tornSector(f, []byte(got[at])); what != "" {
 				wrong = fmt.Sprintf("%s: %s", at, what)
 			}
 		}
@@ -295,8 +295,8 @@ func checkPartlyLost(t *rapid.T, m *modelNames, got map[string]string) {
 	}
 }
 
-// torn returns what of a content can be neither old nor new, "" for nothing.
-func torn(f *modelFile, got []byte) string {
+// tornSector returns what of a content can be neither old nor new, "" for nothing.
+func tornSector(f *modelFile, got []byte) string {
 	if n := len(got); n > max(len(f.now), len(f.synced)) {
 		return fmt.Sprintf("%d bytes", n)
 	}
@@ -309,16 +309,16 @@ func torn(f *modelFile, got []byte) string {
 		if cut > sectorBytes {
 			cut = sectorBytes
 		}
-		if !bytes.Equal(g[:cut], now[:cut]) && !bytes.Equal(g[:cut], synced[:cut]) && !mixed(g[:cut], now[:cut], synced[:cut]) {
+		if !bytes.Equal(g[:cut], now[:cut]) && !bytes.Equal(g[:cut], synced[:cut]) && !mixedBytes(g[:cut], now[:cut], synced[:cut]) {
 			return fmt.Sprintf("the sector at %d", i)
 		}
 	}
 	return ""
 }
 
-// mixed reports whether every byte is old or new: where a file ends inside of a sector, what is
-// behind its old end is of another write.
-func mixed(got, now, synced []byte) bool {
+// mixedBytes reports whether every byte is old or new: where a file ends inside of a sector, what
+// is behind its old end is of another write.
+func mixedBytes(got, now, synced []byte) bool {
 	for i := range got {
 		if got[i] != now[i] && got[i] != synced[i] {
 			return false

@@ -1,4 +1,4 @@
-package crashfs
+package main
 
 import (
 	"errors"
@@ -16,10 +16,10 @@ import (
 const (
 	// validFor is how long the kernel may keep names and sizes: it alone changes them.
 	validFor = time.Minute
-	// blockBytes and blocks are the size of a disk as servers see it, which look whether there is
-	// room. Nothing takes it from them.
+	// blockBytes and diskBlocks are the size of a disk as servers see it, which look whether there
+	// is room. Nothing takes it from them.
 	blockBytes = 4096
-	blocks     = 4 << 30 / blockBytes
+	diskBlocks = 4 << 30 / blockBytes
 	maxName    = 255
 	// unmountWait is how long a busy disk is asked to unmount: on a busy machine the kernel closes
 	// the files of a killed process later than the process ends.
@@ -28,18 +28,18 @@ const (
 	plainFile, syncedFile = 0, 1
 )
 
-// ErrUnavailable means that this system has no FUSE for this process.
-var ErrUnavailable = errors.New("it needs /dev/fuse, and the right to mount or the program fusermount3")
+// errNoFUSE means that this system has no FUSE for this process.
+var errNoFUSE = errors.New("it needs /dev/fuse, and the right to mount or the program fusermount3")
 
-// Mount mounts a disk at a directory, for processes of this user. unmount fails when a process
-// still uses it after unmountWait. Mount's error is ErrUnavailable where nothing can be mounted.
-func (d *Disk) Mount(dir string) (unmount func() error, err error) {
-	m := &mounted{RawFileSystem: fuse.NewDefaultRawFileSystem(), disk: d, listings: make(map[uint64][]fuse.DirEntry)}
+// mount mounts a disk at a directory, for processes of this user. unmount fails when a process
+// still uses it after unmountWait. Its error is errNoFUSE where nothing can be mounted.
+func (d *lossyDisk) mount(dir string) (unmount func() error, err error) {
+	m := &mountedDisk{RawFileSystem: fuse.NewDefaultRawFileSystem(), disk: d, listings: make(map[uint64][]fuse.DirEntry)}
 	s, err := fuse.NewServer(m, dir, &fuse.MountOptions{
 		DirectMount: true, FsName: "crashfs", Name: "crashfs", DisableXAttrs: true, DisableReadDirPlus: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot mount at %s: %w: %w", dir, ErrUnavailable, err)
+		return nil, fmt.Errorf("cannot mount at %s: %w: %w", dir, errNoFUSE, err)
 	}
 	var serving sync.WaitGroup
 	serving.Go(s.Serve)
@@ -61,10 +61,10 @@ func (d *Disk) Mount(dir string) (unmount func() error, err error) {
 	}, nil
 }
 
-// mounted answers the kernel.
-type mounted struct {
+// mountedDisk answers the kernel.
+type mountedDisk struct {
 	fuse.RawFileSystem
-	disk *Disk
+	disk *lossyDisk
 
 	mu       sync.Mutex
 	listings map[uint64][]fuse.DirEntry // of open directories
@@ -72,14 +72,14 @@ type mounted struct {
 }
 
 // status calls f under the lock of the disk.
-func (m *mounted) status(f func(d *Disk) error) fuse.Status {
+func (m *mountedDisk) status(f func(d *lossyDisk) error) fuse.Status {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()
 	return fuse.ToStatus(f(m.disk))
 }
 
 // attr fills in what the kernel asks of a node.
-func (n *node) attr(to *fuse.Attr) {
+func (n *diskNode) attr(to *fuse.Attr) {
 	to.Ino, to.Size, to.Blksize, to.Nlink = n.id, uint64(len(n.data)), blockBytes, uint32(n.links)
 	to.Blocks = (to.Size + sectorBytes - 1) / sectorBytes
 	to.Mode = n.mode&^syscall.S_IFMT | n.kind()
@@ -87,7 +87,7 @@ func (n *node) attr(to *fuse.Attr) {
 	to.SetTimes(&n.changed, &n.changed, &n.changed)
 }
 
-func (n *node) kind() uint32 {
+func (n *diskNode) kind() uint32 {
 	if n.isDir() {
 		return syscall.S_IFDIR
 	}
@@ -95,7 +95,7 @@ func (n *node) kind() uint32 {
 }
 
 // entry shows a node to the kernel, which then has a reference to it.
-func (n *node) entry(out *fuse.EntryOut) {
+func (n *diskNode) entry(out *fuse.EntryOut) {
 	n.lookups++
 	out.NodeId, out.Generation = n.id, 1
 	n.attr(&out.Attr)
@@ -104,8 +104,8 @@ func (n *node) entry(out *fuse.EntryOut) {
 }
 
 // Lookup implements fuse.RawFileSystem.
-func (m *mounted) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
-	return m.status(func(d *Disk) error {
+func (m *mountedDisk) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	return m.status(func(d *lossyDisk) error {
 		dir, err := d.dir(in.NodeId)
 		if err != nil {
 			return err
@@ -120,8 +120,8 @@ func (m *mounted) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out 
 }
 
 // Forget implements fuse.RawFileSystem.
-func (m *mounted) Forget(id, lookups uint64) {
-	m.status(func(d *Disk) error {
+func (m *mountedDisk) Forget(id, lookups uint64) {
+	m.status(func(d *lossyDisk) error {
 		n, err := d.node(id)
 		if err == nil {
 			n.lookups -= min(lookups, n.lookups)
@@ -132,8 +132,8 @@ func (m *mounted) Forget(id, lookups uint64) {
 }
 
 // GetAttr implements fuse.RawFileSystem.
-func (m *mounted) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
-	return m.status(func(d *Disk) error {
+func (m *mountedDisk) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
+	return m.status(func(d *lossyDisk) error {
 		n, err := d.node(in.NodeId)
 		if err == nil {
 			n.attr(&out.Attr)
@@ -144,8 +144,8 @@ func (m *mounted) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrO
 }
 
 // SetAttr implements fuse.RawFileSystem: sizes and permissions. Times are those of the last change.
-func (m *mounted) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
-	return m.status(func(d *Disk) error {
+func (m *mountedDisk) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
+	return m.status(func(d *lossyDisk) error {
 		n, err := d.node(in.NodeId)
 		if err != nil {
 			return err
@@ -168,18 +168,18 @@ func (m *mounted) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrO
 }
 
 // Mkdir implements fuse.RawFileSystem.
-func (m *mounted) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
-	return m.status(func(d *Disk) error { return d.enter(in.NodeId, name, in.Mode, true, out) })
+func (m *mountedDisk) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+	return m.status(func(d *lossyDisk) error { return d.enter(in.NodeId, name, in.Mode, true, out) })
 }
 
 // Create implements fuse.RawFileSystem.
-func (m *mounted) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
-	out.Fh = handle(in.Flags)
-	return m.status(func(d *Disk) error { return d.enter(in.NodeId, name, in.Mode, false, &out.EntryOut) })
+func (m *mountedDisk) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
+	out.Fh = fileHandle(in.Flags)
+	return m.status(func(d *lossyDisk) error { return d.enter(in.NodeId, name, in.Mode, false, &out.EntryOut) })
 }
 
 // enter makes a node and shows it.
-func (d *Disk) enter(id uint64, name string, mode uint32, isDir bool, out *fuse.EntryOut) error {
+func (d *lossyDisk) enter(id uint64, name string, mode uint32, isDir bool, out *fuse.EntryOut) error {
 	dir, err := d.dir(id)
 	if err != nil {
 		return err
@@ -192,8 +192,8 @@ func (d *Disk) enter(id uint64, name string, mode uint32, isDir bool, out *fuse.
 }
 
 // Link implements fuse.RawFileSystem.
-func (m *mounted) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
-	return m.status(func(d *Disk) error {
+func (m *mountedDisk) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
+	return m.status(func(d *lossyDisk) error {
 		dir, err := d.dir(in.NodeId)
 		if err != nil {
 			return err
@@ -210,17 +210,17 @@ func (m *mounted) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fus
 }
 
 // Unlink implements fuse.RawFileSystem.
-func (m *mounted) Unlink(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+func (m *mountedDisk) Unlink(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
 	return m.remove(in.NodeId, name, false)
 }
 
 // Rmdir implements fuse.RawFileSystem.
-func (m *mounted) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+func (m *mountedDisk) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
 	return m.remove(in.NodeId, name, true)
 }
 
-func (m *mounted) remove(id uint64, name string, isDir bool) fuse.Status {
-	return m.status(func(d *Disk) error {
+func (m *mountedDisk) remove(id uint64, name string, isDir bool) fuse.Status {
+	return m.status(func(d *lossyDisk) error {
 		dir, err := d.dir(id)
 		if err == nil {
 			err = d.remove(dir, name, isDir)
@@ -230,8 +230,8 @@ func (m *mounted) remove(id uint64, name string, isDir bool) fuse.Status {
 }
 
 // Rename implements fuse.RawFileSystem.
-func (m *mounted) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName string) fuse.Status {
-	return m.status(func(d *Disk) error {
+func (m *mountedDisk) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName string) fuse.Status {
+	return m.status(func(d *lossyDisk) error {
 		from, err := d.dir(in.NodeId)
 		if err != nil {
 			return err
@@ -247,8 +247,8 @@ func (m *mounted) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName str
 	})
 }
 
-// handle returns that of a file that is opened with some flags.
-func handle(flags uint32) uint64 {
+// fileHandle returns that of a file that is opened with some flags.
+func fileHandle(flags uint32) uint64 {
 	if flags&(syscall.O_SYNC|syscall.O_DSYNC) != 0 {
 		return syncedFile
 	}
@@ -256,9 +256,9 @@ func handle(flags uint32) uint64 {
 }
 
 // Open implements fuse.RawFileSystem.
-func (m *mounted) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	out.Fh = handle(in.Flags)
-	return m.status(func(d *Disk) error {
+func (m *mountedDisk) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	out.Fh = fileHandle(in.Flags)
+	return m.status(func(d *lossyDisk) error {
 		n, err := d.node(in.NodeId)
 		if err == nil && in.Flags&syscall.O_TRUNC != 0 {
 			err = n.truncate(0)
@@ -268,9 +268,9 @@ func (m *mounted) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fu
 }
 
 // Read implements fuse.RawFileSystem.
-func (m *mounted) Read(_ <-chan struct{}, in *fuse.ReadIn, to []byte) (fuse.ReadResult, fuse.Status) {
+func (m *mountedDisk) Read(_ <-chan struct{}, in *fuse.ReadIn, to []byte) (fuse.ReadResult, fuse.Status) {
 	got := 0
-	status := m.status(func(d *Disk) error {
+	status := m.status(func(d *lossyDisk) error {
 		n, err := d.node(in.NodeId)
 		if err == nil {
 			got = n.read(to[:min(len(to), int(in.Size))], in.Offset)
@@ -281,8 +281,8 @@ func (m *mounted) Read(_ <-chan struct{}, in *fuse.ReadIn, to []byte) (fuse.Read
 }
 
 // Write implements fuse.RawFileSystem.
-func (m *mounted) Write(_ <-chan struct{}, in *fuse.WriteIn, b []byte) (uint32, fuse.Status) {
-	return uint32(len(b)), m.status(func(d *Disk) error {
+func (m *mountedDisk) Write(_ <-chan struct{}, in *fuse.WriteIn, b []byte) (uint32, fuse.Status) {
+	return uint32(len(b)), m.status(func(d *lossyDisk) error {
 		n, err := d.node(in.NodeId)
 		if err == nil {
 			err = n.write(b, in.Offset)
@@ -295,7 +295,7 @@ func (m *mounted) Write(_ <-chan struct{}, in *fuse.WriteIn, b []byte) (uint32, 
 }
 
 // Fallocate implements fuse.RawFileSystem: there is always room.
-func (m *mounted) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
+func (m *mountedDisk) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
 	if in.Mode != unix.FALLOC_FL_KEEP_SIZE {
 		return fuse.Status(syscall.EOPNOTSUPP)
 	}
@@ -303,8 +303,8 @@ func (m *mounted) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status
 }
 
 // Fsync implements fuse.RawFileSystem.
-func (m *mounted) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
-	return m.status(func(d *Disk) error {
+func (m *mountedDisk) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+	return m.status(func(d *lossyDisk) error {
 		n, err := d.node(in.NodeId)
 		if err == nil {
 			d.sync(n)
@@ -314,17 +314,17 @@ func (m *mounted) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 }
 
 // FsyncDir implements fuse.RawFileSystem.
-func (m *mounted) FsyncDir(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
+func (m *mountedDisk) FsyncDir(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 	return m.Fsync(cancel, in)
 }
 
 // Flush implements fuse.RawFileSystem: closing a file makes nothing durable.
-func (m *mounted) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status { return fuse.OK }
+func (m *mountedDisk) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status { return fuse.OK }
 
 // OpenDir implements fuse.RawFileSystem. A directory shows what it had when it was opened.
-func (m *mounted) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+func (m *mountedDisk) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
 	var list []fuse.DirEntry
-	status := m.status(func(d *Disk) error {
+	status := m.status(func(d *lossyDisk) error {
 		dir, err := d.dir(in.NodeId)
 		if err != nil {
 			return err
@@ -345,7 +345,7 @@ func (m *mounted) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 }
 
 // ReadDir implements fuse.RawFileSystem.
-func (m *mounted) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
+func (m *mountedDisk) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := m.listings[in.Fh]
@@ -358,16 +358,16 @@ func (m *mounted) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntry
 }
 
 // ReleaseDir implements fuse.RawFileSystem.
-func (m *mounted) ReleaseDir(in *fuse.ReleaseIn) {
+func (m *mountedDisk) ReleaseDir(in *fuse.ReleaseIn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.listings, in.Fh)
 }
 
 // StatFs implements fuse.RawFileSystem.
-func (m *mounted) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
+func (m *mountedDisk) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
 	out.Bsize, out.Frsize, out.NameLen = blockBytes, blockBytes, maxName
-	out.Blocks, out.Bfree, out.Bavail = blocks, blocks, blocks
-	out.Files, out.Ffree = blocks, blocks
+	out.Blocks, out.Bfree, out.Bavail = diskBlocks, diskBlocks, diskBlocks
+	out.Files, out.Ffree = diskBlocks, diskBlocks
 	return fuse.OK
 }
