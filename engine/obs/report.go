@@ -1,6 +1,7 @@
 package obs
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -112,4 +113,68 @@ type Overview struct {
 	Latencies  []Latency `json:"latencies"`
 	// Cluster is nil for a server without one. On a standby the numbers are of this node alone.
 	Cluster *Standing `json:"cluster,omitempty"`
+}
+
+// Rates are what a server did per second between two overviews. Requests and errors are of all
+// protocols, steps of the server itself left out.
+type Rates struct {
+	OverSeconds float64 `json:"over_seconds"`
+	Requests    float64 `json:"requests"`
+	Errors      float64 `json:"errors"`
+	Events      float64 `json:"events"`
+	Dropped     float64 `json:"events_dropped"`
+	BytesIn     float64 `json:"bytes_in"`
+	BytesOut    float64 `json:"bytes_out"`
+}
+
+// Since returns the rates over the secs seconds after an earlier overview, and the earlier row of
+// each row of o.Latencies: an empty one for a method that was not called before.
+func (o *Overview) Since(before *Overview, secs float64) (r Rates, was []Latency) {
+	r = Rates{
+		OverSeconds: secs,
+		Events:      PerSecond(before.EventsPublished, o.EventsPublished, secs),
+		Dropped:     PerSecond(before.EventsDropped, o.EventsDropped, secs),
+		BytesIn:     PerSecond(before.BytesIn, o.BytesIn, secs),
+		BytesOut:    PerSecond(before.BytesOut, o.BytesOut, secs),
+	}
+	rows := make(map[[2]string]*Latency, len(before.Latencies))
+	for i := range before.Latencies {
+		l := &before.Latencies[i]
+		rows[[2]string{l.Protocol, l.Method}] = l
+	}
+	was = make([]Latency, len(o.Latencies))
+	for i := range o.Latencies {
+		l := &o.Latencies[i]
+		if row := rows[[2]string{l.Protocol, l.Method}]; row != nil {
+			was[i] = *row
+		}
+		if l.Protocol != StepProtocol {
+			r.Requests += PerSecond(was[i].Count, l.Count, secs)
+			r.Errors += PerSecond(was[i].Errors, l.Errors, secs)
+		}
+	}
+	return r, was
+}
+
+// PerSecond returns how much a counter grew in each of secs seconds, 0 for one that did not grow.
+func PerSecond[N int64 | uint64](before, after N, secs float64) float64 {
+	if after <= before || secs <= 0 {
+		return 0
+	}
+	return float64(after-before) / secs
+}
+
+// ConnectionOrders are what lists of connections are sorted by. Sizes and times come with the
+// largest first.
+var ConnectionOrders = map[string]func(a, b *Connection) int{
+	"id": func(a, b *Connection) int {
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+	},
+	"age":       func(a, b *Connection) int { return cmp.Compare(b.AgeSeconds, a.AgeSeconds) },
+	"idle":      func(a, b *Connection) int { return cmp.Compare(b.IdleSeconds, a.IdleSeconds) },
+	"bytes_in":  func(a, b *Connection) int { return cmp.Compare(b.BytesIn, a.BytesIn) },
+	"bytes_out": func(a, b *Connection) int { return cmp.Compare(b.BytesOut, a.BytesOut) },
+	"unsent":    func(a, b *Connection) int { return cmp.Compare(b.UnsentBytes, a.UnsentBytes) },
+	"in_flight": func(a, b *Connection) int { return cmp.Compare(b.InFlight, a.InFlight) },
+	"streams":   func(a, b *Connection) int { return cmp.Compare(b.Streams, a.Streams) },
 }

@@ -13,6 +13,9 @@ import (
 // connectionSorts are the orders of connections. All but the first begin with the largest.
 var connectionSorts = []string{"opened", "age", "idle", "in", "out", "unsent", "in_flight", "streams"}
 
+// sizeOrders are the names that obs.ConnectionOrders has for two of them.
+var sizeOrders = map[string]string{"in": "bytes_in", "out": "bytes_out"}
+
 // connectionsView is a page of connections.
 type connectionsView struct {
 	Connections []obs.Connection `json:"connections"`
@@ -51,30 +54,11 @@ func loadConnections(c *Console, _ *http.Request, q query) (any, error) {
 		if v.Sort == connectionSorts[0] {
 			return cmp.Or(a.Opened.Compare(b.Opened), strings.Compare(a.ID, b.ID))
 		}
-		return cmp.Compare(weight(v.Sort, &b), weight(v.Sort, &a))
+		return obs.ConnectionOrders[cmp.Or(sizeOrders[v.Sort], v.Sort)](&a, &b)
 	})
 	v.Matching = len(list)
 	v.Connections = list[:min(len(list), limit)]
 	return v, nil
-}
-
-// weight returns the number by which connections are ordered.
-func weight(order string, c *obs.Connection) float64 {
-	switch order {
-	case "age":
-		return c.AgeSeconds
-	case "idle":
-		return c.IdleSeconds
-	case "in":
-		return float64(c.BytesIn)
-	case "out":
-		return float64(c.BytesOut)
-	case "unsent":
-		return float64(c.UnsentBytes)
-	case "in_flight":
-		return float64(c.InFlight)
-	}
-	return float64(c.Streams)
 }
 
 // connectionView is one connection.

@@ -335,7 +335,7 @@ func TestOverviewRates(t *testing.T) {
 		defer r.mu.Unlock()
 		l := r.overview.Latencies[0]
 		l.Count, l.Errors = l.Count+count, l.Errors+errs
-		r.overview.Latencies = []obs.Latency{l, {Protocol: stepsOfServer, Method: "store_commit", Count: 1 << 20}}
+		r.overview.Latencies = []obs.Latency{l, {Protocol: obs.StepProtocol, Method: "store_commit", Count: 1 << 20}}
 		r.overview.UptimeSeconds += pass.Seconds()
 	}
 	f(10, 2, 0.1)

@@ -40,25 +40,15 @@ type overview struct {
 	obs.Overview
 	// Latencies has the busiest methods first.
 	Latencies []method `json:"latencies"`
-	Rates     rates    `json:"rates"`
+	// Rates are over up to a minute where there are earlier readings, else since the start of the
+	// server.
+	Rates obs.Rates `json:"rates"`
 }
 
 // method is the latency of a method with its rate.
 type method struct {
 	obs.Latency
 	PerSecond float64 `json:"per_second"`
-}
-
-// rates are per second, over the last OverSeconds: up to a minute where there are earlier readings,
-// else since the start of the server.
-type rates struct {
-	OverSeconds float64 `json:"over_seconds"`
-	Requests    float64 `json:"requests"`
-	Errors      float64 `json:"errors"`
-	Events      float64 `json:"events"`
-	Dropped     float64 `json:"events_dropped"`
-	BytesIn     float64 `json:"bytes_in"`
-	BytesOut    float64 `json:"bytes_out"`
 }
 
 // take returns the present reading; one that is younger than sampleEvery serves again.
@@ -87,32 +77,12 @@ func between(from, to *sample) overview {
 	if !from.at.IsZero() {
 		secs = to.at.Sub(from.at).Seconds()
 	}
-	secs = max(secs, 1e-3)
-	per := func(a, b float64) float64 { return max(b-a, 0) / secs }
-	a, b := &from.overview, &to.overview
-	o := overview{Overview: *b, Latencies: []method{}, Rates: rates{
-		OverSeconds: secs,
-		Events:      per(float64(a.EventsPublished), float64(b.EventsPublished)),
-		Dropped:     per(float64(a.EventsDropped), float64(b.EventsDropped)),
-		BytesIn:     per(float64(a.BytesIn), float64(b.BytesIn)),
-		BytesOut:    per(float64(a.BytesOut), float64(b.BytesOut)),
-	}}
-	counts := make(map[latencyKey]*obs.Latency, len(a.Latencies))
-	for i := range a.Latencies {
-		counts[keyOf(&a.Latencies[i])] = &a.Latencies[i]
-	}
-	for i := range b.Latencies {
-		l := &b.Latencies[i]
-		was := counts[keyOf(l)]
-		if was == nil {
-			was = new(obs.Latency)
-		}
-		m := method{*l, per(float64(was.Count), float64(l.Count))}
-		if l.Protocol != stepsOfServer {
-			o.Rates.Requests += m.PerSecond
-			o.Rates.Errors += per(float64(was.Errors), float64(l.Errors))
-		}
-		o.Latencies = append(o.Latencies, m)
+	o := overview{Overview: to.overview, Latencies: []method{}}
+	var was []obs.Latency
+	o.Rates, was = to.overview.Since(&from.overview, max(secs, 1e-3))
+	for i := range was {
+		l := to.overview.Latencies[i]
+		o.Latencies = append(o.Latencies, method{l, obs.PerSecond(was[i].Count, l.Count, o.Rates.OverSeconds)})
 	}
 	slices.SortStableFunc(o.Latencies, func(x, y method) int {
 		return cmp.Or(cmp.Compare(y.PerSecond, x.PerSecond), cmp.Compare(y.Count, x.Count), strings.Compare(x.Method, y.Method))
@@ -121,9 +91,6 @@ func between(from, to *sample) overview {
 	return o
 }
 
-// stepsOfServer is the protocol of latencies that are no requests.
-const stepsOfServer = "server"
-
 // fact is a number with its name. ID names its place on the page, where it is replaced live.
 type fact struct {
 	ID, Label, Value string
@@ -131,16 +98,11 @@ type fact struct {
 	Whole            bool // it has a line of its own
 }
 
-// latencyKey names a row of latencies.
-type latencyKey struct{ protocol, method string }
-
-func keyOf(l *obs.Latency) latencyKey { return latencyKey{l.Protocol, l.Method} }
-
 // facts returns what the overview shows above its tables.
 func (o *overview) facts() []fact {
 	slowest := method{}
 	for _, m := range o.Latencies {
-		if m.P99 > slowest.P99 && m.Protocol != stepsOfServer {
+		if m.P99 > slowest.P99 && m.Protocol != obs.StepProtocol {
 			slowest = m
 		}
 	}

@@ -59,20 +59,6 @@ func (c Config) slowlog(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, l)
 }
 
-// orders are the values of sort for /connections. Sizes and times come with the largest first.
-var orders = map[string]func(a, b *obs.Connection) int{
-	"id": func(a, b *obs.Connection) int {
-		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
-	},
-	"age":       func(a, b *obs.Connection) int { return cmp.Compare(b.AgeSeconds, a.AgeSeconds) },
-	"idle":      func(a, b *obs.Connection) int { return cmp.Compare(b.IdleSeconds, a.IdleSeconds) },
-	"bytes_in":  func(a, b *obs.Connection) int { return cmp.Compare(b.BytesIn, a.BytesIn) },
-	"bytes_out": func(a, b *obs.Connection) int { return cmp.Compare(b.BytesOut, a.BytesOut) },
-	"unsent":    func(a, b *obs.Connection) int { return cmp.Compare(b.UnsentBytes, a.UnsentBytes) },
-	"in_flight": func(a, b *obs.Connection) int { return cmp.Compare(b.InFlight, a.InFlight) },
-	"streams":   func(a, b *obs.Connection) int { return cmp.Compare(b.Streams, a.Streams) },
-}
-
 // Protocols are the values of protocol for /connections: those of connections and slow requests.
 func Protocols() []string { return []string{"ipc", "http", "toolhost", "threads", "exacta"} }
 
@@ -82,9 +68,9 @@ func (c Config) connections(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := r.URL.Query()
-	order := orders[cmp.Or(q.Get("sort"), "id")]
+	order := obs.ConnectionOrders[cmp.Or(q.Get("sort"), "id")]
 	if order == nil {
-		names := slices.Sorted(maps.Keys(orders))
+		names := slices.Sorted(maps.Keys(obs.ConnectionOrders))
 		answer(w, http.StatusBadRequest, problem{"cannot sort by " + strconv.Quote(q.Get("sort")) + ": want one of " + strings.Join(names, ", ")})
 		return
 	}
@@ -98,7 +84,7 @@ func (c Config) connections(w http.ResponseWriter, r *http.Request) {
 		rows = slices.DeleteFunc(rows, func(row obs.Connection) bool { return row.Protocol != protocol })
 	}
 	slices.SortStableFunc(rows, func(a, b obs.Connection) int {
-		return cmp.Or(order(&a, &b), cmp.Compare(a.Protocol, b.Protocol), orders["id"](&a, &b))
+		return cmp.Or(order(&a, &b), cmp.Compare(a.Protocol, b.Protocol), obs.ConnectionOrders["id"](&a, &b))
 	})
 	shown := append([]obs.Connection{}, rows[:min(len(rows), limit)]...)
 	answer(w, http.StatusOK, Connections{len(rows), shown})

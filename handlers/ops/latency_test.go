@@ -81,7 +81,7 @@ func TestConnectionsAreLimitedAndSorted(t *testing.T) {
 	if _, l, _ := list("?sort=age"); l.Connections[0].ID != "ipc-1" || l.Connections[8].ID != "ipc-9" {
 		t.Errorf("%+v", l)
 	}
-	for sort := range orders {
+	for sort := range obs.ConnectionOrders {
 		if code, l, body := list("?sort=" + sort); code != 200 || len(l.Connections) != 9 {
 			t.Errorf("by %s: %d %s", sort, code, body)
 		}

@@ -73,48 +73,32 @@ type Method struct {
 	Failed uint64 `json:"errors"`
 }
 
-// stepProtocol is the protocol of what is no request, but a step of the server.
-const stepProtocol = "server"
-
 // Between compares two answers. A counter that went back is one of a server that was started anew.
 func Between(before, after *obs.Overview) *Sample {
 	secs := after.At.Sub(before.At).Seconds()
 	if after.UptimeSeconds < before.UptimeSeconds {
 		before, secs = &obs.Overview{}, after.UptimeSeconds
 	}
+	r, was := after.Since(before, secs)
 	s := &Sample{
 		At: after.At, Version: after.Version, UptimeSeconds: after.UptimeSeconds, IntervalSeconds: secs,
 		Ready: after.Ready, Reasons: after.Reasons,
-		BytesIn: rate(before.BytesIn, after.BytesIn, secs), BytesOut: rate(before.BytesOut, after.BytesOut, secs),
+		Requests: r.Requests, Errors: r.Errors, BytesIn: r.BytesIn, BytesOut: r.BytesOut,
 		Connections: after.Connections, Processes: after.Processes,
 		QueueDepth: after.QueueDepth, Sessions: after.Sessions, Subscribers: after.Subscribers,
-		Published: rate(before.EventsPublished, after.EventsPublished, secs), Dropped: rate(before.EventsDropped, after.EventsDropped, secs),
+		Published: r.Events, Dropped: r.Dropped,
 		StoreMode: after.StoreMode, LagRecords: after.LagRecords, QueueBytes: after.QueueBytes, Refusing: after.Refusing,
 		Cluster: after.Cluster, Methods: []Method{},
 	}
-	was := make(map[[2]string]*obs.Latency, len(before.Latencies))
-	for i := range before.Latencies {
-		l := &before.Latencies[i]
-		was[[2]string{l.Protocol, l.Method}] = l
-	}
-	for i := range after.Latencies {
-		l := &after.Latencies[i]
-		m := newMethod(was[[2]string{l.Protocol, l.Method}], l, secs)
-		if l.Protocol != stepProtocol {
-			s.Requests += m.Rate
-			s.Errors += m.Errors
-		}
-		s.Methods = append(s.Methods, m)
+	for i := range was {
+		s.Methods = append(s.Methods, newMethod(&was[i], &after.Latencies[i], secs))
 	}
 	return s
 }
 
 func newMethod(before, after *obs.Latency, secs float64) Method {
-	if before == nil {
-		before = &obs.Latency{}
-	}
 	m := Method{
-		Protocol: after.Protocol, Method: after.Method, Rate: rate(before.Count, after.Count, secs), Errors: rate(before.Errors, after.Errors, secs),
+		Protocol: after.Protocol, Method: after.Method, Rate: obs.PerSecond(before.Count, after.Count, secs), Errors: obs.PerSecond(before.Errors, after.Errors, secs),
 		P50: after.P50, P99: after.P99, P999: after.P999, Count: after.Count, Failed: after.Errors,
 	}
 	if len(after.Buckets) > 0 {
@@ -138,14 +122,6 @@ func grown(before, after []obs.Bucket) []obs.Bucket {
 		}
 	}
 	return out
-}
-
-// rate is how much a counter grew in each second.
-func rate[N int64 | uint64](before, after N, secs float64) float64 {
-	if after <= before || secs <= 0 {
-		return 0
-	}
-	return float64(after-before) / secs
 }
 
 // Order is what methods are sorted by.
