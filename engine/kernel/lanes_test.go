@@ -102,20 +102,7 @@ func TestLanesOfARandomProgram(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		journal := &tape{}
 		cfg := snapshotConfig(journal)
-		k, now := New(cfg), at(0)
-		run := func(deeds []deed) {
-			for _, d := range deeds {
-				d.do(k, &now)
-			}
-		}
-		run(drawDeeds(rt, "before", 40))
-		during := drawDeeds(rt, "during", 30)
-		p := journal.photograph(t, k, func([]byte) {
-			n := min(len(during), 1+len(during)%4)
-			run(during[:n])
-			during = during[n:]
-		})
-		run(drawDeeds(rt, "after", 20))
+		k, p, now := lived(t, rt, journal, cfg)
 		lanes := rapid.IntRange(1, 5).Draw(rt, "lanes")
 		then := drawDeeds(rt, "then", 30)
 		for _, from := range []photo{p, {}} {

@@ -124,26 +124,32 @@ func snapshotConfig(t *tape) Config {
 	return Config{Shards: minShards, MaxProcesses: 8, DequeueLease: 30 * time.Second, ProcessRetention: time.Minute, Defaults: q, Journal: t.journal}
 }
 
+// lived returns a kernel after a random program, and a snapshot that was taken meanwhile.
+func lived(t *testing.T, rt *rapid.T, journal *tape, cfg Config) (k *Kernel, p photo, now Instant) {
+	k, now = New(cfg), at(0)
+	run := func(deeds []deed) {
+		for _, d := range deeds {
+			d.do(k, &now)
+		}
+	}
+	run(drawDeeds(rt, "before", 40))
+	during := drawDeeds(rt, "during", 30)
+	p = journal.photograph(t, k, func([]byte) {
+		n := min(len(during), 1+len(during)%4)
+		run(during[:n])
+		during = during[n:]
+	})
+	run(drawDeeds(rt, "after", 20))
+	return k, p, now
+}
+
 // TestSnapshotOfARandomProgram: whatever happened before, while and after a snapshot was taken, it
 // and the records behind it give the kernel back, and that goes on like the first.
 func TestSnapshotOfARandomProgram(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		journal := &tape{}
 		cfg := snapshotConfig(journal)
-		k, now := New(cfg), at(0)
-		run := func(deeds []deed) {
-			for _, d := range deeds {
-				d.do(k, &now)
-			}
-		}
-		run(drawDeeds(rt, "before", 40))
-		during := drawDeeds(rt, "during", 30)
-		p := journal.photograph(t, k, func([]byte) {
-			n := min(len(during), 1+len(during)%4)
-			run(during[:n])
-			during = during[n:]
-		})
-		run(drawDeeds(rt, "after", 20))
+		k, p, now := lived(t, rt, journal, cfg)
 		back, err := journal.recovered(p, cfg)
 		if err != nil {
 			rt.Fatal(err)

@@ -6,7 +6,6 @@ import (
 
 	"trunkline/codec/transcode"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/tinylib/msgp/msgp"
 )
 
@@ -22,30 +21,9 @@ func encoded(t *testing.T, text string) msgp.Raw {
 
 // TestEngineCalls holds one conversation per method of the services engine and orchestration.
 func TestEngineCalls(t *testing.T) {
-	f := func(method, wantBody, answer string, do func(ctx context.Context, c *Conn) (any, error), want any) {
+	f := func(method, wantBody, answer string, do call, want any) {
 		t.Helper()
-		c, p := dialPipe(t)
-		type result struct {
-			got any
-			err error
-		}
-		done := make(chan result, 1)
-		go func() {
-			got, err := do(t.Context(), c)
-			done <- result{got, err}
-		}()
-		req := p.want(method)
-		if string(req.Body) != wantBody {
-			t.Errorf("%s sends %s, want %s", method, req.Body, wantBody)
-		}
-		p.respond(req.ID, answer)
-		r := <-done
-		if r.err != nil {
-			t.Fatalf("%s: %v", method, r.err)
-		}
-		if diff := cmp.Diff(want, r.got); diff != "" {
-			t.Errorf("%s: %s", method, diff)
-		}
+		talk(t, method, wantBody, answer, do, want)
 	}
 	const flat = `{"envelope_id":"e","x":[1.0,null]}`
 	env := encoded(t, flat)

@@ -12,34 +12,42 @@ import (
 	"trunkline/codec/wire"
 )
 
+// call is a call of a method, as tests make it.
+type call = func(ctx context.Context, c *Conn) (any, error)
+
+// talk holds one conversation: what is sent, what is answered, what the caller gets.
+func talk(t *testing.T, method, wantBody, answer string, do call, want any) {
+	t.Helper()
+	c, p := dialPipe(t)
+	type result struct {
+		got any
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		got, err := do(t.Context(), c)
+		done <- result{got, err}
+	}()
+	req := p.want(method)
+	if string(req.Body) != wantBody {
+		t.Errorf("%s sends %s, want %s", method, req.Body, wantBody)
+	}
+	p.respond(req.ID, answer)
+	r := <-done
+	if r.err != nil {
+		t.Fatalf("%s: %v", method, r.err)
+	}
+	if diff := cmp.Diff(want, r.got); diff != "" {
+		t.Errorf("%s: %s", method, diff)
+	}
+}
+
 // TestTypedCalls holds one conversation per method: what is sent, what is answered, what the caller
 // gets.
 func TestTypedCalls(t *testing.T) {
-	type call = func(ctx context.Context, c *Conn) (any, error)
 	f := func(method, wantBody, answer string, do call, want any) {
 		t.Helper()
-		c, p := dialPipe(t)
-		type result struct {
-			got any
-			err error
-		}
-		done := make(chan result, 1)
-		go func() {
-			got, err := do(t.Context(), c)
-			done <- result{got, err}
-		}()
-		req := p.want(method)
-		if string(req.Body) != wantBody {
-			t.Errorf("%s sends %s, want %s", method, req.Body, wantBody)
-		}
-		p.respond(req.ID, answer)
-		r := <-done
-		if r.err != nil {
-			t.Fatalf("%s: %v", method, r.err)
-		}
-		if diff := cmp.Diff(want, r.got); diff != "" {
-			t.Errorf("%s: %s", method, diff)
-		}
+		talk(t, method, wantBody, answer, do, want)
 	}
 	const pcb = `{"pid":"p","request_id":"q","user_id":"u","session_id":"s","state":"READY","priority":"LOW","usage":` +
 		`{"llm_calls":1,"tool_calls":2,"agent_hops":3,"tokens_in":4,"tokens_out":5},"current_stage":"st","later":[]}`
