@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -201,9 +202,7 @@ func refusedDiff(at diffPlace, bad *diff.Problem) error {
 		at.line, detail = line+n-1, bad.Token
 	}
 	rule := diffRules[bad.Token]
-	if rule == "" {
-		rule = "the diff is damaged here"
-	}
+	rule = cmp.Or(rule, "the diff is damaged here")
 	e := &client.Error{Code: bad.Code, Message: fmt.Sprintf("%s:%d: %s", at.file, at.line, rule), Detail: detail}
 	return explained(projectStatus(e), e, "")
 }

@@ -66,9 +66,7 @@ func newProjectCmd(cmd *cobra.Command, run func(ctx context.Context, p *projectP
 	fs.StringVar(&p.tokenFile, "token-file", "", "file with the token for a server over TCP (default $"+envExactaTokenFile+", the context, else exacta.auth_token_file)")
 	fs.DurationVar(&p.timeout, "timeout", 0, "how long the command may take (default: as long as the server may)")
 	config.AddSourceFlags(fs)
-	if cmd.Long == "" {
-		cmd.Long = cmd.Short + "."
-	}
+	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".")
 	cmd.Long += "\n\n" + exitHelp
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop := cli.UntilSignal(cmd.Context())

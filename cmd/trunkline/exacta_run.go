@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,9 +92,7 @@ func newExactaCancelCmd() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 	}, func(ctx context.Context, p *projectPeer, args []string) error {
 		handle := p.project.ExecutionID
-		if handle == "" {
-			handle = p.project.PlanID
-		}
+		handle = cmp.Or(handle, p.project.PlanID)
 		if len(args) > 0 {
 			handle = args[0]
 		}

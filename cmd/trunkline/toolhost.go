@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -159,9 +160,7 @@ func toolMode(mode, plugin string, rest []string, stdin io.Reader, stdout, stder
 func toolExec(aid string, stdin io.Reader, stdout, stderr io.Writer) int {
 	o := toolset.Options{Builtins: true, BreakerThreshold: -1, BreakerCooldown: -1}
 	root := os.Getenv("MACHINA_ROOT")
-	if root == "" {
-		root = "."
-	}
+	root = cmp.Or(root, ".")
 	if pack := toolset.Tier0(root); pack != "" {
 		o.Plugins = []string{pack}
 	}

@@ -1,6 +1,7 @@
 package exacta
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -58,9 +59,7 @@ type Project struct {
 // New returns a project in the state Idle.
 func New(c Config) *Project {
 	c.Limits = c.WithDefaults()
-	if c.Counts == nil {
-		c.Counts = new(Counts)
-	}
+	c.Counts = cmp.Or(c.Counts, new(Counts))
 	return &Project{Config: c, intents: make(map[wire.ID]*Intent), plans: make(map[wire.ID]*Plan)}
 }
 

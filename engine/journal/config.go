@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -69,9 +70,7 @@ func (c *Config) complete() error {
 		opened := time.Now()
 		c.Elapsed = func() time.Duration { return time.Since(opened) }
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.OnDurable == nil {
 		c.OnDurable = func(Index) {}
 	}

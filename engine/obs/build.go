@@ -1,6 +1,7 @@
 package obs
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 )
@@ -30,12 +31,8 @@ func ReadBuild(version, revision string) Build {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		b.addVCS(info.Settings)
 	}
-	if b.Version == "" {
-		b.Version = "dev"
-	}
-	if b.Revision == "" {
-		b.Revision = unknown
-	}
+	b.Version = cmp.Or(b.Version, "dev")
+	b.Revision = cmp.Or(b.Revision, unknown)
 	return b
 }
 

@@ -1,6 +1,7 @@
 package orchestration
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -62,9 +63,7 @@ type configParser struct {
 }
 
 func (c *configParser) refuse(text string) {
-	if c.fault == "" {
-		c.fault = text
-	}
+	c.fault = cmp.Or(c.fault, text)
 }
 
 // misfit refuses a member, or with "" the object itself, that is of the wrong type, range or size.

@@ -71,9 +71,7 @@ func (c Config) WithDefaults() Config {
 	if c.Now == nil {
 		c.Now = link.Now
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.OnTick == nil {
 		c.OnTick = func() {}
 	}

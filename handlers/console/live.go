@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -149,9 +150,7 @@ func (c *Console) liveTopic(w http.ResponseWriter, r *http.Request) {
 	}
 	defer end()
 	last := r.Header.Get("Last-Event-ID")
-	if last == "" {
-		last = q.text("last_event_id")
-	}
+	last = cmp.Or(last, q.text("last_event_id"))
 	after, ok := one.place(last)
 	if !ok {
 		after = 0

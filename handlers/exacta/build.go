@@ -1,6 +1,7 @@
 package exacta
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -41,12 +42,8 @@ func (j *job) build(configuration string, seconds int) *fault.Fault {
 	if err != nil {
 		return err
 	}
-	if configuration == "" {
-		configuration = configurationOf(config)
-	}
-	if seconds == 0 {
-		seconds = config.BuildTimeout
-	}
+	configuration = cmp.Or(configuration, configurationOf(config))
+	seconds = cmp.Or(seconds, config.BuildTimeout)
 	argv, err := command(j.p.disk.ws, tool, directory(config), configuration)
 	if err != nil {
 		return err

@@ -64,9 +64,7 @@ func (c Config) withDefaults() Config {
 	c.MaxConnections = cmp.Or(c.MaxConnections, maxConnections)
 	c.MaxInFlight = cmp.Or(c.MaxInFlight, maxInFlight)
 	c.MaxOpenProjects = cmp.Or(c.MaxOpenProjects, maxProjects)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	c.Planner.Logger = c.Logger
 	return c
 }

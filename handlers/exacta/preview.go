@@ -2,6 +2,7 @@ package exacta
 
 import (
 	"bytes"
+	"cmp"
 	"go/build"
 	"io"
 	"os"
@@ -23,9 +24,7 @@ const (
 
 // preview runs the program of the project to its end (exacta §4.14).
 func (j *job) preview(seconds int) *fault.Fault {
-	if seconds == 0 {
-		seconds = defaultPreview
-	}
+	seconds = cmp.Or(seconds, defaultPreview)
 	config, tool, err := j.toolchain()
 	if err != nil {
 		return err

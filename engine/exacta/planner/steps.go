@@ -2,6 +2,7 @@ package planner
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -91,9 +92,7 @@ func (d *draft) put(s Step) {
 // build appends a build. A clause that speaks of a product is about a release.
 func (d *draft) build(c clause) {
 	conf := d.config.Configuration
-	if conf == "" {
-		conf = "Debug"
-	}
+	conf = cmp.Or(conf, "Debug")
 	if c.findWord(0, " release installer msi nsis production package bundle publish ") >= 0 {
 		conf = "Release"
 	}

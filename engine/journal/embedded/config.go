@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -120,12 +121,8 @@ func (c *Config) complete() error {
 	if c.StallTimeout <= 0 {
 		c.StallTimeout = defaultStallTimeout
 	}
-	if c.SnapshotRate == 0 {
-		c.SnapshotRate = defaultSnapshotRate
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.SnapshotRate = cmp.Or(c.SnapshotRate, defaultSnapshotRate)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.OnFatal == nil {
 		c.OnFatal = func(error) {}
 	}

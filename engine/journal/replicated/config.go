@@ -1,6 +1,7 @@
 package replicated
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,12 +55,8 @@ type Config struct {
 }
 
 func (c *Config) complete() error {
-	if c.Lease == 0 {
-		c.Lease = defaultLease
-	}
-	if c.InFlight == 0 {
-		c.InFlight = defaultInFlight
-	}
+	c.Lease = cmp.Or(c.Lease, defaultLease)
+	c.InFlight = cmp.Or(c.InFlight, defaultInFlight)
 	if c.Elsewhere == nil {
 		c.Elsewhere = func(context.Context, error) bool { return false }
 	}
@@ -67,9 +64,7 @@ func (c *Config) complete() error {
 		opened := time.Now()
 		c.Elapsed = func() time.Duration { return time.Since(opened) }
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	switch {
 	case c.Stream == nil || c.Chunks == nil || c.Local == nil:
 		return errors.New("cannot open journal: it needs a stream, chunks and a local store")

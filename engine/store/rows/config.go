@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -104,9 +105,7 @@ func (c *Config) complete() error {
 	if c.CacheBytes <= 0 {
 		c.CacheBytes = defaultCacheBytes
 	}
-	if c.MemTableBytes == 0 {
-		c.MemTableBytes = defaultMemTableBytes
-	}
+	c.MemTableBytes = cmp.Or(c.MemTableBytes, defaultMemTableBytes)
 	if c.Barrier == nil {
 		c.Barrier = func(context.Context) error { return nil }
 	}
@@ -116,9 +115,7 @@ func (c *Config) complete() error {
 	if c.OnFatal == nil {
 		c.OnFatal = func(error) {}
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"strings"
 
 	"trunkline/codec/jsonx"
@@ -152,9 +153,7 @@ func (t *tracker) unescape(v jsonx.Value) []byte {
 // report opens the finding of m, or opens it again, and returns its index.
 func (t *tracker) report(m *Message) int {
 	id := string(t.unescape(t.fields[fieldFindingID]))
-	if id == "" {
-		id = m.ID
-	}
+	id = cmp.Or(id, m.ID)
 	i, ok := t.byID[id]
 	if !ok {
 		i = len(t.findings)

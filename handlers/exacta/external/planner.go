@@ -74,9 +74,7 @@ type Planner struct {
 
 // New returns the planner of a configuration that passed Check. It starts nothing.
 func New(cfg Config) *Planner {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	p := &Planner{cfg: cfg}
 	switch cfg.Kind {
 	case Subprocess:

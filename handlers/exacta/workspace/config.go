@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -114,9 +115,7 @@ func (p *Project) parseConfig(text, canonical []byte) (*Config, *fault.Fault) {
 type reader struct{ setting string }
 
 func (r *reader) bad(setting string) {
-	if r.setting == "" {
-		r.setting = setting
-	}
+	r.setting = cmp.Or(r.setting, setting)
 }
 
 // section is an object of the document; prefix is its name with a dot.

@@ -73,9 +73,7 @@ type Project struct {
 // Open opens a root that Locate found: the checks of .exacta and its config.json, then the lock of
 // an existing .exacta (exacta §4.1). It writes nothing.
 func Open(root string, o Options) (*Project, *fault.Fault) {
-	if o.MaxFile == 0 {
-		o.MaxFile = maxFile
-	}
+	o.MaxFile = cmp.Or(o.MaxFile, maxFile)
 	if len(o.Key) == 0 {
 		o.Key = processKey()
 	}

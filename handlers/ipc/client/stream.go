@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"sync"
@@ -145,8 +146,6 @@ func (s *Stream) pop() (body []byte, err error, ok bool) {
 func (s *Stream) finish(reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.end == nil {
-		s.end = reason
-	}
+	s.end = cmp.Or(s.end, reason)
 	signal(s.news)
 }

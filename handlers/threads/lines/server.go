@@ -10,6 +10,7 @@ package lines
 
 import (
 	"bytes"
+	"cmp"
 	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
@@ -88,9 +89,7 @@ type Counts struct {
 
 // New returns a server.
 func New(cfg Config) *Server {
-	if cfg.Meter == nil {
-		cfg.Meter = method.NewMeter(nil)
-	}
+	cfg.Meter = cmp.Or(cfg.Meter, method.NewMeter(nil))
 	return &Server{cfg: cfg, budget: link.NewBudget(unfinished), away: make(chan struct{}, maxAway)}
 }
 

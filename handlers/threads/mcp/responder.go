@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -282,9 +283,7 @@ func sdkError(answer []byte) *rpcError {
 	if publicError(text) == text && code != 0 {
 		return nil
 	}
-	if code == 0 {
-		code = jsonrpc.CodeInternalError
-	}
+	code = cmp.Or(code, jsonrpc.CodeInternalError)
 	return &rpcError{code: int(code), message: publicError(text)}
 }
 

@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"net/http"
 	"sync/atomic"
 
@@ -200,9 +201,7 @@ type Budget struct {
 
 // NewBudget returns a budget of so many bytes; 0: the default.
 func NewBudget(bytes int) *Budget {
-	if bytes == 0 {
-		bytes = defaultBudget
-	}
+	bytes = cmp.Or(bytes, defaultBudget)
 	return &Budget{most: int64(bytes)}
 }
 

@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"strconv"
 
 	"trunkline/codec/jsonx"
@@ -87,9 +88,7 @@ func (f *Field) appendSchema(dst []byte, method string) []byte {
 		dst = append(append(append(dst[:len(dst)-1], `,"default":`...), f.Default...), '}')
 	}
 	help := helps[method+"."+f.Name]
-	if help == "" {
-		help = helps[f.Name]
-	}
+	help = cmp.Or(help, helps[f.Name])
 	return append(jsonx.AppendString(append(dst[:len(dst)-1], `,"description":`...), help), '}')
 }
 

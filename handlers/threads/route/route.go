@@ -39,9 +39,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.Hold = cmp.Or(c.Hold, defaultHold)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
 

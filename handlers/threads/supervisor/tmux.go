@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,9 +65,7 @@ func NewTmux(cfg TmuxConfig) (*Tmux, error) {
 			return nil, fmt.Errorf("cannot use %q as a pattern of sessions: %w", pattern, err)
 		}
 	}
-	if cfg.Path == "" {
-		cfg.Path = "tmux"
-	}
+	cfg.Path = cmp.Or(cfg.Path, "tmux")
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}

@@ -1,6 +1,7 @@
 package selector
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"os"
@@ -45,9 +46,7 @@ func PolicyFrom(getenv func(string) string, root string, now func() int64) *Poli
 		return nil
 	}
 	root, tmp := absolute(root), getenv("TMPDIR")
-	if tmp == "" {
-		tmp = os.TempDir()
-	}
+	tmp = cmp.Or(tmp, os.TempDir())
 	env := settings(getenv)
 	lookup := func(name string) (string, bool) { v := getenv(name); return v, v != "" }
 	return &Policy{

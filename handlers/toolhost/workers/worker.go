@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,9 +147,7 @@ func (w *worker) await() {
 	code := w.proc.Wait()
 	w.mu.Lock()
 	w.code, w.reaped = code, true
-	if w.reason == "" {
-		w.reason = reasonExited
-	}
+	w.reason = cmp.Or(w.reason, reasonExited)
 	if w.stopping != nil {
 		w.stopping.Stop()
 	}
@@ -168,9 +167,7 @@ func (w *worker) kill(reason string) {
 	if w.reaped {
 		return
 	}
-	if w.reason == "" {
-		w.reason = reason
-	}
+	w.reason = cmp.Or(w.reason, reason)
 	w.proc.Kill()
 }
 
@@ -182,9 +179,7 @@ func (w *worker) end(reason string, politely bool, forsake func()) {
 	if w.reaped {
 		return
 	}
-	if w.reason == "" {
-		w.reason = reason
-	}
+	w.reason = cmp.Or(w.reason, reason)
 	if !politely {
 		w.proc.Kill()
 		w.stopping = time.AfterFunc(lostGrace, forsake)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -23,9 +24,7 @@ func FitHelp(root *cobra.Command) {
 	})
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		text := cmd.Long
-		if text == "" {
-			text = cmd.Short
-		}
+		text = cmp.Or(text, cmd.Short)
 		// The root command's help is written to a stdout that keeps its own errors.
 		_, _ = io.WriteString(cmd.OutOrStdout(), strings.Join(reflow(text), "\n")+"\n\n"+usage(cmd))
 	})

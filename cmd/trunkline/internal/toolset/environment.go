@@ -110,9 +110,7 @@ func ToolTimeout() time.Duration {
 	if limit == 0 {
 		limit = span("MACHINA_TOOLHOST_TIMEOUT", time.Second, 0)
 	}
-	if limit == 0 {
-		limit = toolhost.DefaultToolTimeout
-	}
+	limit = cmp.Or(limit, toolhost.DefaultToolTimeout)
 	return min(limit, toolhost.MaxToolTimeout)
 }
 

@@ -59,15 +59,9 @@ const partitionsKey = "trunkline_partitions"
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func (c *Config) complete() error {
-	if c.Replicas == 0 {
-		c.Replicas = defaultReplicas
-	}
-	if c.AnswerWithin == 0 {
-		c.AnswerWithin = defaultAnswerWithin
-	}
-	if c.Partitions == 0 {
-		c.Partitions = 1
-	}
+	c.Replicas = cmp.Or(c.Replicas, defaultReplicas)
+	c.AnswerWithin = cmp.Or(c.AnswerWithin, defaultAnswerWithin)
+	c.Partitions = cmp.Or(c.Partitions, 1)
 	switch {
 	case c.Conn == nil:
 		return errors.New("cannot open stream: there is no connection")
