@@ -45,16 +45,6 @@ func TestAgainstTheServer(t *testing.T) {
 	}
 }
 
-// until waits for what is true soon.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("waited in vain: " + what)
-		}
-	}
-}
-
 func filled(t *testing.T, r *part.Run) *server {
 	t.Helper()
 	s, err := way{rows: 640}.start(r)
@@ -86,7 +76,7 @@ func replacesAtOneSize(t *testing.T, r *part.Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "more processes ended than are kept", func() bool { return session.Replies() > 4*spareRows })
+	kit.Until(t, "more processes ended than are kept", func() bool { return session.Replies() > 4*spareRows })
 	if _, err := session.Stop(); err != nil {
 		t.Error(err)
 	}
@@ -109,7 +99,7 @@ func countsDeliveries(t *testing.T, r *part.Run) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "5 events reach 3 subscribers", func() bool { return readers.Chunks() == 3+15 })
+	kit.Until(t, "5 events reach 3 subscribers", func() bool { return readers.Chunks() == 3+15 })
 }
 
 func carriesThePayload(t *testing.T, r *part.Run) {

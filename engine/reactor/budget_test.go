@@ -7,6 +7,7 @@ import (
 
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -47,7 +48,7 @@ func TestBudgetOfInput(t *testing.T) {
 			whole := begun(4 + 1 + 1<<20)
 			one.send(whole[:len(whole)-1])
 			two.send(whole[:len(whole)-1])
-			wait(t, "two frames to be held", func() bool { return s.Stats().BytesIn == 2*int64(len(whole)-1) && b.Used() > 2*(1<<20-link.OwnInput) })
+			kit.Until(t, "two frames to be held", func() bool { return s.Stats().BytesIn == 2*int64(len(whole)-1) && b.Used() > 2*(1<<20-link.OwnInput) })
 			if used := b.Used(); used > 2*(1<<20*5/4) {
 				t.Errorf("%d bytes for two frames of a megabyte", used)
 			}
@@ -68,7 +69,7 @@ func TestBudgetOfInput(t *testing.T) {
 			one.send(whole[len(whole)-1:])
 			one.want('e', string(whole[5:]))
 			two.c.Close()
-			wait(t, "the budget to be free", func() bool { return b.Used() == 0 })
+			kit.Until(t, "the budget to be free", func() bool { return b.Used() == 0 })
 			three = s.dial()
 			three.send(whole)
 			three.want('e', string(whole[5:]))
@@ -84,9 +85,9 @@ func TestBudgetGoesAlong(t *testing.T) {
 	s.wantLeft(stream.LeftWrite, 1)
 	p.send(begun(1 << 20))
 	p.wantPattern('b', 8<<20)
-	wait(t, "a frame to be held", func() bool { return b.Used() >= 1<<20-link.OwnInput })
+	kit.Until(t, "a frame to be held", func() bool { return b.Used() >= 1<<20-link.OwnInput })
 	p.c.Close()
-	wait(t, "the budget to be free", func() bool { return b.Used() == 0 })
+	kit.Until(t, "the budget to be free", func() bool { return b.Used() == 0 })
 
 	p = s.dial()
 	held := p.session()
@@ -94,14 +95,14 @@ func TestBudgetGoesAlong(t *testing.T) {
 	small := string(make([]byte, 1<<10))
 	p.send(linktest.Frame('h', ""), bytes.Repeat(linktest.Frame('e', small), frames))
 	s.wantLeft(stream.LeftBlocked, 1)
-	wait(t, "bytes behind a blocked session to be charged", func() bool { return b.Used() > 0 })
+	kit.Until(t, "bytes behind a blocked session to be charged", func() bool { return b.Used() > 0 })
 	held.Release()
 	p.want('h', "")
 	for range frames {
 		p.want('e', small)
 	}
 	p.c.Close()
-	wait(t, "the budget to be free", func() bool { return b.Used() == 0 })
+	kit.Until(t, "the budget to be free", func() bool { return b.Used() == 0 })
 }
 
 // TestRestOfALongFrame: bytes behind a long frame do not keep its buffer.
@@ -113,7 +114,7 @@ func TestRestOfALongFrame(t *testing.T) {
 			whole := begun(4 + 1 + 1<<20)
 			p.send(whole, []byte{0})
 			p.want('e', string(whole[5:]))
-			wait(t, "the buffer of a frame that was answered to be free", func() bool { return b.Used() == 0 })
+			kit.Until(t, "the buffer of a frame that was answered to be free", func() bool { return b.Used() == 0 })
 			p.send(linktest.Frame('e', "x")[1:])
 			p.want('e', "x")
 		})

@@ -9,6 +9,7 @@ import (
 
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -36,7 +37,7 @@ func TestLaterFramesAreToldOnTheLoop(t *testing.T) {
 			if left {
 				s.wantLeft(stream.LeftBlocked, 1)
 			}
-			wait(t, "it to be read", func() bool { s.order(dueScan); return s.Stats().BytesIn >= read+int64(len(after)) })
+			kit.Until(t, "it to be read", func() bool { s.order(dueScan); return s.Stats().BytesIn >= read+int64(len(after)) })
 			held.Release()
 			p.want('h', "")
 			for _, frame := range fed {
@@ -85,7 +86,7 @@ func TestHeldFramesLeaveTheLoop(t *testing.T) {
 		t.Helper()
 		p.send(bytes.Repeat(one, frames))
 		read += int64(frames * len(one))
-		wait(t, "it to be read", func() bool { s.order(dueScan); return s.Stats().BytesIn >= read })
+		kit.Until(t, "it to be read", func() bool { s.order(dueScan); return s.Stats().BytesIn >= read })
 	}
 	sent(most - 1)
 	if n := s.Stats().Left[stream.LeftBlocked]; n != 0 {

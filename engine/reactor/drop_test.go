@@ -7,6 +7,7 @@ import (
 
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -32,7 +33,7 @@ func TestDrop(t *testing.T) {
 	s.wantCount(link.ReasonDropped, 1)
 	first.wantClosed(link.ReasonDropped)
 	f(row.ID, false)
-	wait(t, "the connection off its loop", func() bool { _, found := s.connection(full); return found })
+	kit.Until(t, "the connection off its loop", func() bool { _, found := s.connection(full); return found })
 	row, _ = s.connection(full)
 	f(row.ID, true)
 	s.wantCount(link.ReasonDropped, 2)

@@ -122,7 +122,7 @@ func (p *peer) wantClosed(r link.Reason) {
 
 func (s *server) wantCount(r link.Reason, n int64) {
 	s.t.Helper()
-	wait(s.t, r.String(), func() bool { return s.Stats().Closed[r] >= n })
+	kit.Until(s.t, r.String(), func() bool { return s.Stats().Closed[r] >= n })
 	if got := s.Stats().Closed[r]; got != n {
 		s.t.Fatalf("%d connections closed for %v, want %d", got, r, n)
 	}
@@ -130,18 +130,7 @@ func (s *server) wantCount(r link.Reason, n int64) {
 
 func (s *server) wantLeft(d stream.Departure, n int64) {
 	s.t.Helper()
-	wait(s.t, "departures for "+d.String(), func() bool { return s.Stats().Left[d] >= n })
-}
-
-func wait(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for range 4000 {
-		if ok() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatalf("waited in vain for %s", what)
+	kit.Until(s.t, "departures for "+d.String(), func() bool { return s.Stats().Left[d] >= n })
 }
 
 func openFiles(t *testing.T) int {

@@ -10,6 +10,7 @@ import (
 
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -34,7 +35,7 @@ func (s *server) dialSmall() *peer {
 func (p *peer) answered() {
 	p.t.Helper()
 	p.send(linktest.Sized('b', answerBytes), linktest.Frame('e', "last"))
-	wait(p.t, "the answers to be sent", func() bool { p.s.order(dueScan); return p.s.Stats().BytesOut > answerBytes })
+	kit.Until(p.t, "the answers to be sent", func() bool { p.s.order(dueScan); return p.s.Stats().BytesOut > answerBytes })
 }
 
 func (p *peer) wantAnswers() {
@@ -58,7 +59,7 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 			ended := make(chan struct{})
 			go func() { defer close(ended); end(p) }()
 			if !leave {
-				wait(t, "the session to end", func() bool { return s.Open() == 0 })
+				kit.Until(t, "the session to end", func() bool { return s.Open() == 0 })
 			}
 			late := make([]byte, 32<<10) // no one looks at it any more
 			if leave {
@@ -82,7 +83,7 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 				t.Errorf("left the loop: %v", left)
 			}
 			_ = p.c.Close()
-			wait(t, "the connection to be closed", func() bool { return s.gate.Lingering() == 0 })
+			kit.Until(t, "the connection to be closed", func() bool { return s.gate.Lingering() == 0 })
 		})
 	}
 	bye := func(p *peer) { p.send(linktest.Frame('c', "bye")) }
@@ -114,7 +115,7 @@ func TestSlotsAreFreeWhileConnectionsLinger(t *testing.T) {
 		p.want('c', "bye")
 		_ = p.c.Close()
 	}
-	wait(t, "them to be closed", func() bool { return s.gate.Lingering() == 0 })
+	kit.Until(t, "them to be closed", func() bool { return s.gate.Lingering() == 0 })
 }
 
 // TestLingeringTakesItsTimeAtMost: from a peer that never takes its answers the socket is taken.
@@ -124,7 +125,7 @@ func TestLingeringTakesItsTimeAtMost(t *testing.T) {
 	p.answered()
 	p.send(linktest.Frame('c', "bye"))
 	s.wantCount(link.ReasonProtocol, 1)
-	wait(t, "the time to be up", func() bool { return s.gate.Lingering() == 0 })
+	kit.Until(t, "the time to be up", func() bool { return s.gate.Lingering() == 0 })
 }
 
 // TestShutdownWaitsForLingering, but not longer than its grace.
@@ -136,7 +137,7 @@ func TestShutdownWaitsForLingering(t *testing.T) {
 			p.answered()
 			ended := make(chan error, 1)
 			go func() { ended <- s.Shutdown(context.Background()) }()
-			wait(t, "the session to end", func() bool { return s.Open() == 0 })
+			kit.Until(t, "the session to end", func() bool { return s.Open() == 0 })
 			if reads {
 				select {
 				case <-ended:
@@ -165,7 +166,7 @@ func TestAQuietPeerDoesNotKeepItsSocket(t *testing.T) {
 		p := s.dial()
 		p.send(linktest.Frame('c', "bye"))
 		s.wantCount(link.ReasonProtocol, 1)
-		wait(t, "the socket to be closed", func() bool { return s.gate.Lingering() == 0 })
+		kit.Until(t, "the socket to be closed", func() bool { return s.gate.Lingering() == 0 })
 		p.want('c', "bye")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -72,13 +73,13 @@ func TestWhatAConnectionHasIsListed(t *testing.T) {
 	full, question := s.dialSmall(), linktest.Sized('b', 7<<20)
 	full.send(question)
 	s.wantLeft(stream.LeftWrite, 1)
-	wait(t, "the connection off its loop", func() bool { _, found := s.connection(full); return found })
+	kit.Until(t, "the connection off its loop", func() bool { _, found := s.connection(full); return found })
 	c, _ := s.connection(full)
 	if c.BytesIn != int64(len(question)) || c.UnsentBytes == 0 || c.BytesOut+c.UnsentBytes < 7<<20 {
 		t.Errorf("%+v", c)
 	}
 	full.wantPattern('b', 7<<20)
-	wait(t, "all to be sent", func() bool {
+	kit.Until(t, "all to be sent", func() bool {
 		c, _ := s.connection(full)
 		return c.UnsentBytes == 0 && c.BytesOut == 7<<20+linktest.HeaderBytes+1
 	})

@@ -198,7 +198,7 @@ func TestNothingLeaks(t *testing.T) {
 			}
 		}
 	}
-	wait(t, "descriptors to be closed", func() bool { return openFiles(t) <= before })
+	kit.Until(t, "descriptors to be closed", func() bool { return openFiles(t) <= before })
 }
 
 func TestALoopThatEndsIsFatal(t *testing.T) {
@@ -229,7 +229,7 @@ func TestPanicInOpenFreesTheSlot(t *testing.T) {
 		s.dial().wantEnd()
 	}
 	s.wantCount(link.ReasonError, 3)
-	wait(t, "the slot", func() bool { return s.Open() == 0 })
+	kit.Until(t, "the slot", func() bool { return s.Open() == 0 })
 }
 
 func TestServeConn(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -145,14 +146,14 @@ func TestASlowSubscriberStays(t *testing.T) {
 			for range step {
 				p.want(linktest.Stream, string(make([]byte, chunkBytes)))
 			}
-			wait(t, "the server to send more", func() bool { return p.s.Stats().BytesOut > before })
+			kit.Until(t, "the server to send more", func() bool { return p.s.Stats().BytesOut > before })
 			p.clock.Add(sendWithin / 2)
 			time.Sleep(stream.TickEvery / 16) // the timers are looked at now and then
 		}
 		if got := p.s.Stats().Closed; got != (stream.Snapshot{}).Closed {
 			t.Fatalf("closed %v", got)
 		}
-		wait(t, "the one who stopped to be closed", func() bool {
+		kit.Until(t, "the one who stopped to be closed", func() bool {
 			p.clock.Add(sendWithin / 100)
 			return p.s.Stats().Closed[link.ReasonWrite] == 1
 		})
@@ -166,7 +167,7 @@ func TestAReplyWaitsBehindLittle(t *testing.T) {
 		for range 3 {
 			fed := p.fed.Load()
 			p.send(linktest.Frame(linktest.Echo, "reply"))
-			wait(t, "the request to be taken", func() bool { return p.fed.Load() > fed })
+			kit.Until(t, "the request to be taken", func() bool { return p.fed.Load() > fed })
 			arrived := 0
 			if p.c.LocalAddr().Network() != "unix" { // whose peer's system has all that was sent
 				arrived = p.arrived()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"trunkline/engine/stream"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -104,7 +105,7 @@ func TestWakeWhileComingAndGoing(t *testing.T) {
 	clients.Wait()
 	close(stop)
 	push.Wait()
-	wait(t, "all slots to be free", func() bool { return s.Open() == 0 })
+	kit.Until(t, "all slots to be free", func() bool { return s.Open() == 0 })
 	if n := s.Stats().Left[stream.LeftWrite]; n == 0 {
 		t.Error("no connection left its loop")
 	}

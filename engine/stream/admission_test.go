@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -225,7 +226,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mute.Close()
-	wait(t, "the mute peer's slot", func() bool { return h.Gate.Open() == 1 })
+	kit.Until(t, "the mute peer's slot", func() bool { return h.Gate.Open() == 1 })
 	call := func() *peer {
 		c, err := tls.Dial("tcp", plain.Addr().String(), client)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -153,7 +154,7 @@ func TestNothingLeaks(t *testing.T) {
 			t.Errorf("Closed was called %d times", n)
 		}
 	}
-	wait(t, "descriptors to be closed", func() bool { return openFiles(t) <= before })
+	kit.Until(t, "descriptors to be closed", func() bool { return openFiles(t) <= before })
 }
 
 func TestInbufGrowsWithWhatCame(t *testing.T) {

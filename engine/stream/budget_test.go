@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -30,7 +31,7 @@ func TestReadingAheadPausesWithoutRoom(t *testing.T) {
 	}()
 	a := <-made
 	last := 0
-	wait(t, "reading to pause", func() bool {
+	kit.Until(t, "reading to pause", func() bool {
 		before := last
 		for len(sent) > 0 {
 			last = <-sent
@@ -69,7 +70,7 @@ func TestLateFrameIsLetGo(t *testing.T) {
 		t.Fatalf("%q, %v", got, err)
 	}
 	// The peer neither sends nor closes.
-	wait(t, "the frame to be let go", func() bool { return b.Used() == 0 && h.Gate.Open() == 0 })
+	kit.Until(t, "the frame to be let go", func() bool { return b.Used() == 0 && h.Gate.Open() == 0 })
 }
 
 // TestUntil: a connection whose session has a time is closed when that is over, whatever it does.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -46,9 +47,9 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 			p := dialSmall(t, h, book, ln)
 			p.c = secure(p.c)
 			p.send(linktest.Sized('b', answerBytes), linktest.Frame('e', "last"))
-			wait(t, "the answers to be sent", func() bool { return h.Snapshot().BytesOut > answerBytes })
+			kit.Until(t, "the answers to be sent", func() bool { return h.Snapshot().BytesOut > answerBytes })
 			end(p)
-			wait(t, "the session to end", func() bool { return h.Gate.Open() == 0 })
+			kit.Until(t, "the session to end", func() bool { return h.Gate.Open() == 0 })
 			for range 40 { // much more than is ever dropped at once
 				if _, err := p.c.Write(make([]byte, 32<<10)); err != nil {
 					t.Fatalf("cannot send: %v", err)
@@ -61,7 +62,7 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 				t.Fatalf("after the answers: %d bytes, %v", len(rest), err)
 			}
 			_ = p.c.Close()
-			wait(t, "the connection to be closed", func() bool { return h.Gate.Lingering() == 0 })
+			kit.Until(t, "the connection to be closed", func() bool { return h.Gate.Lingering() == 0 })
 		})
 	}
 	plain := func(ln net.Listener) net.Listener { return ln }
@@ -82,7 +83,7 @@ func TestSlotsAreFreeWhileConnectionsLinger(t *testing.T) {
 		t.Helper()
 		p := dialSmall(t, h, book, ln)
 		p.send(linktest.Sized('b', answerBytes), linktest.Frame('c', "bye"))
-		wait(t, "the slot to be free", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == nth && h.Gate.Open() == 0 })
+		kit.Until(t, "the slot to be free", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == nth && h.Gate.Open() == 0 })
 		if n := h.Gate.Lingering(); n != int(min(nth, 2)) {
 			t.Errorf("%d linger, of %d under a limit of 2", n, nth)
 		}
@@ -98,7 +99,7 @@ func TestSlotsAreFreeWhileConnectionsLinger(t *testing.T) {
 		p.want('c', "bye")
 		_ = p.c.Close()
 	}
-	wait(t, "them to be closed", func() bool { return h.Gate.Lingering() == 0 })
+	kit.Until(t, "them to be closed", func() bool { return h.Gate.Lingering() == 0 })
 }
 
 // TestLingeringTakesItsTimeAtMost: from a peer that never takes its answers the socket is taken.
@@ -106,8 +107,8 @@ func TestLingeringTakesItsTimeAtMost(t *testing.T) {
 	h, book, ln := listen(t, "tcp", func(c *Config) { c.Limits.SendWithin = int64(200 * time.Millisecond) })
 	p := dialSmall(t, h, book, ln)
 	p.send(linktest.Sized('b', answerBytes), linktest.Frame('c', "bye"))
-	wait(t, "the session to end", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == 1 })
-	wait(t, "the time to be up", func() bool { return h.Gate.Lingering() == 0 })
+	kit.Until(t, "the session to end", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == 1 })
+	kit.Until(t, "the time to be up", func() bool { return h.Gate.Lingering() == 0 })
 }
 
 // TestShutdownWaitsForLingering, but not longer than its grace.
@@ -117,10 +118,10 @@ func TestShutdownWaitsForLingering(t *testing.T) {
 			h, book, ln := listen(t, "tcp", func(c *Config) { c.Limits.DrainWithin = int64(grace) })
 			p := dialSmall(t, h, book, ln)
 			p.send(linktest.Sized('b', answerBytes), linktest.Frame('e', "last"))
-			wait(t, "the answers to be sent", func() bool { return h.Snapshot().BytesOut > answerBytes })
+			kit.Until(t, "the answers to be sent", func() bool { return h.Snapshot().BytesOut > answerBytes })
 			ended := make(chan error, 1)
 			go func() { ended <- h.Shutdown(context.Background()) }()
-			wait(t, "the session to end", func() bool { return h.Gate.Open() == 0 })
+			kit.Until(t, "the session to end", func() bool { return h.Gate.Open() == 0 })
 			if reads {
 				select {
 				case <-ended:
@@ -149,8 +150,8 @@ func TestAQuietPeerDoesNotKeepItsSocket(t *testing.T) {
 		h, book, ln := listen(t, network, nil)
 		p := dial(t, h, book, ln)
 		p.send(linktest.Frame('c', "bye"))
-		wait(t, "the session to end", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == 1 })
-		wait(t, "the socket to be closed", func() bool { return h.Gate.Lingering() == 0 })
+		kit.Until(t, "the session to end", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == 1 })
+		kit.Until(t, "the socket to be closed", func() bool { return h.Gate.Lingering() == 0 })
 		p.want('c', "bye")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -103,7 +104,7 @@ func TestDrainReachesAQuietReader(t *testing.T) {
 		p.send(linktest.Frame('q', ""))
 		echo(p)
 	}, func(p *peer) {
-		wait(p.t, "the session to be told", func() bool { return drainCalled(p.host) })
+		kit.Until(p.t, "the session to be told", func() bool { return drainCalled(p.host) })
 		p.send(linktest.Frame('e', "late"))
 		p.want('e', "late")
 		p.want('u', "")
@@ -114,7 +115,7 @@ func TestDrainReachesAQuietReader(t *testing.T) {
 		p.send(linktest.Frame('q', ""))
 		echo(p)
 		_ = p.c.(*net.TCPConn).CloseWrite()
-		wait(p.t, "the end to be seen", func() bool { return eofCalled(p.host) })
+		kit.Until(p.t, "the end to be seen", func() bool { return eofCalled(p.host) })
 	}, func(p *peer) {
 		p.book.Last().Release()
 		p.want('q', "")

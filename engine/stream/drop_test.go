@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -14,7 +15,7 @@ func TestDrop(t *testing.T) {
 	served.send(linktest.Frame('e', "x"))
 	served.want('e', "x")
 	lingers.send(linktest.Sized('b', answerBytes), linktest.Frame('c', "bye"))
-	wait(t, "the connection to linger", func() bool {
+	kit.Until(t, "the connection to linger", func() bool {
 		rows := h.Connections(nil)
 		return len(rows) == 2 && rows[1].State == stateLingering
 	})
@@ -30,5 +31,5 @@ func TestDrop(t *testing.T) {
 	f("other-1", false)
 	served.wantClosed(link.ReasonDropped)
 	f("other-2", true)
-	wait(t, "their end", func() bool { return len(h.Connections(nil)) == 0 })
+	kit.Until(t, "their end", func() bool { return len(h.Connections(nil)) == 0 })
 }

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -122,7 +123,7 @@ func (p *peer) wantClosed(r link.Reason) {
 
 func (p *peer) wantReason(r link.Reason) {
 	p.t.Helper()
-	wait(p.t, "the slot to be free", func() bool { return p.host.Gate.Open() == 0 })
+	kit.Until(p.t, "the slot to be free", func() bool { return p.host.Gate.Open() == 0 })
 	s := p.host.Snapshot()
 	if s.Closed[r] != 1 {
 		p.t.Fatalf("closed %v, want one of %v", s.Closed, r)
@@ -132,17 +133,6 @@ func (p *peer) wantReason(r link.Reason) {
 			p.t.Fatalf("Closed was called %d times, want once", n)
 		}
 	}
-}
-
-func wait(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for range 4000 {
-		if ok() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatalf("waited in vain for %s", what)
 }
 
 func openFiles(t *testing.T) int {

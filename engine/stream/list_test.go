@@ -3,6 +3,7 @@ package stream
 import (
 	"testing"
 
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -13,14 +14,14 @@ func TestConnectionsAreListed(t *testing.T) {
 	p.send(linktest.Frame('q', ""), linktest.Frame('e', "x"))
 	p.want('e', "x")
 	in := int64(len(linktest.Frame('q', "")) + len(linktest.Frame('e', "x")))
-	wait(t, "what was sent to be counted", func() bool { return h.Connections(nil)[0].BytesOut > 0 })
+	kit.Until(t, "what was sent to be counted", func() bool { return h.Connections(nil)[0].BytesOut > 0 })
 	c := h.Connections(nil)[0]
 	if c.ID != "other-1" || c.Protocol != "test" || c.Listener != ln.Addr().String() || c.Peer != p.c.LocalAddr().String() ||
 		c.BytesIn != in || c.InFlight != 1 || c.Streams != 0 || c.State != stateOpen || c.AgeSeconds < c.IdleSeconds {
 		t.Errorf("%+v", c)
 	}
 	p.send(linktest.Sized('b', answerBytes), linktest.Frame('c', "bye"))
-	wait(t, "the connection to linger", func() bool {
+	kit.Until(t, "the connection to linger", func() bool {
 		rows := h.Connections(nil)
 		return len(rows) == 1 && rows[0].State == stateLingering
 	})
@@ -28,7 +29,7 @@ func TestConnectionsAreListed(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	_ = p.c.Close()
-	wait(t, "its end", func() bool { return len(h.Connections(nil)) == 0 })
+	kit.Until(t, "its end", func() bool { return len(h.Connections(nil)) == 0 })
 }
 
 func TestADrainIsListed(t *testing.T) {
@@ -37,5 +38,5 @@ func TestADrainIsListed(t *testing.T) {
 	p.send(linktest.Frame('q', ""), linktest.Frame('e', "x"))
 	p.want('e', "x")
 	h.Drain()
-	wait(t, "the drain", func() bool { return h.Connections(nil)[0].State == stateDraining })
+	kit.Until(t, "the drain", func() bool { return h.Connections(nil)[0].State == stateDraining })
 }

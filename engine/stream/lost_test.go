@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -17,7 +18,7 @@ func TestAResetAfterTheEndIsNoticed(t *testing.T) {
 			p.send(linktest.Frame('q', ""), linktest.Frame('e', "x"))
 			p.want('e', "x")
 			_ = p.c.(writeCloser).CloseWrite()
-			wait(t, "the end to be seen", func() bool { return eofCalled(h) })
+			kit.Until(t, "the end to be seen", func() bool { return eofCalled(h) })
 			time.Sleep(2 * TickEvery)
 			if n := h.Gate.Open(); n != 1 {
 				t.Fatal("a peer that waits for its answer was cut")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -308,18 +309,18 @@ func TestTheEndComesAfterWhatIsHeld(t *testing.T) {
 			go func() { _ = h.Serve(failing{nc, end}, "failing") }()
 			_, _ = c.Write(bytes.Join([][]byte{linktest.Frame('1', ""), linktest.Frame('2', "")}, nil))
 			a := <-made
-			wait(t, "the first frame", func() bool { return a.seen() == "1" })
+			kit.Until(t, "the first frame", func() bool { return a.seen() == "1" })
 			_, _ = c.Write(linktest.Frame('3', "")) // read ahead
 			_ = c.(*net.TCPConn).CloseWrite()
 			time.Sleep(20 * time.Millisecond)
 			for _, want := range []string{"1", "12", "123"} {
-				wait(t, want, func() bool { return a.seen() == want })
+				kit.Until(t, want, func() bool { return a.seen() == want })
 				if h.Gate.Open() != 1 {
 					t.Fatalf("closed after %s", want)
 				}
 				a.answer()
 			}
-			wait(t, "the end", func() bool { return h.Snapshot().Closed[r] == 1 })
+			kit.Until(t, "the end", func() bool { return h.Snapshot().Closed[r] == 1 })
 		})
 	}
 	f("EOF", io.EOF, link.ReasonEOF)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -143,7 +144,7 @@ func TestPanicsCloseOneConnection(t *testing.T) {
 		if b, err := io.ReadAll(p.c); len(b) > 0 {
 			t.Fatalf("got %d bytes, %v", len(b), err)
 		}
-		wait(t, "the panicked connection to go", func() bool { return h.Snapshot().Closed[link.ReasonPanic] == 1 })
+		kit.Until(t, "the panicked connection to go", func() bool { return h.Snapshot().Closed[link.ReasonPanic] == 1 })
 		other.send(linktest.Frame('e', "alive"))
 		other.want('e', "alive")
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -106,7 +107,7 @@ func TestWriteTimer(t *testing.T) {
 		start := time.Now()
 		p.send(linktest.Sized('b', 1000))
 		synctest.Wait()
-		wait(t, "the cut", func() bool { return p.host.Gate.Open() == 0 })
+		kit.Until(t, "the cut", func() bool { return p.host.Gate.Open() == 0 })
 		if d := time.Since(start); d < write || d > write+time.Second+5*time.Millisecond {
 			t.Fatalf("cut after %v", d)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"trunkline/engine/link"
+	"trunkline/fuzz/kit"
 )
 
 // bigSet is an ApplyDiffSet with a line of some size.
@@ -113,7 +114,7 @@ func TestLongLinesThatWait(t *testing.T) {
 	for range cap(s.readers) {
 		<-s.readers
 	}
-	eventually(t, "all lines are read", func() bool {
+	kit.Until(t, "all lines are read", func() bool {
 		for _, one := range sessions[:fit] {
 			if used, _, v := one.Feed([]byte("\n"), nil, link.Instant{}); used == 0 && v == link.Blocked {
 				return false

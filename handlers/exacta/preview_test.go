@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"trunkline/fuzz/kit"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -97,20 +97,10 @@ func TestPreviewsLeaveNothing(t *testing.T) {
 	goneBy(t, pid)
 }
 
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not within 20 s: " + what)
-		}
-	}
-}
-
 // written waits for a file and returns its words.
 func written(t *testing.T, dir, name string) (words []string) {
 	t.Helper()
-	eventually(t, name+" is written", func() bool {
+	kit.Until(t, name+" is written", func() bool {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		words = strings.Fields(string(text))
 		return err == nil
@@ -122,7 +112,7 @@ func written(t *testing.T, dir, name string) (words []string) {
 func goneBy(t *testing.T, pid string) {
 	t.Helper()
 	n, _ := strconv.Atoi(pid)
-	eventually(t, "process "+pid+" has ended", func() bool {
+	kit.Until(t, "process "+pid+" has ended", func() bool {
 		stat, err := os.ReadFile("/proc/" + pid + "/stat")
 		return unix.Kill(n, 0) == unix.ESRCH || err == nil && strings.Contains(string(stat), ") Z ")
 	})

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"trunkline/fuzz/kit"
 )
 
 // TestClosedAndOpened: an open right behind a close, again and again: its event comes each time.
@@ -31,7 +33,7 @@ func endlessBuild(t *testing.T) (running func()) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	return func() {
 		t.Helper()
-		eventually(t, "the build runs", func() bool {
+		kit.Until(t, "the build runs", func() bool {
 			_, err := os.Stat(started)
 			return err == nil
 		})

@@ -166,11 +166,7 @@ func (c *Cluster) Connect(node int) *nats.Conn {
 // Await waits for something that a busy machine may delay.
 func (c *Cluster) Await(what string, done func() bool) {
 	c.t.Helper()
-	for end := time.Now().Add(90 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			c.t.Fatalf("there is still not %s", what)
-		}
-	}
+	kit.Until(c.t, what, done)
 }
 
 // Open opens a log whose servers may take some time to answer, however long they take to agree on a

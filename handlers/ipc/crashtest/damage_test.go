@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"trunkline/engine/runtime"
+	"trunkline/fuzz/kit"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -79,7 +80,7 @@ func ruined(t *testing.T, mode journal.Mode, before bool) *ruin {
 	r.marked = s.log.Durable()
 	file := filepath.Join(dir, "MARK")
 	last := r.tape.upTo(r.marked)
-	eventually(t, "a mark", func() bool {
+	kit.Until(t, "a mark", func() bool {
 		b, err := os.ReadFile(file)
 		return err == nil && len(b) > 10 && b[8] == byte(last[len(last)-1].first) && b[9] == byte(last[len(last)-1].first>>8)
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"trunkline/engine/runtime"
+	"trunkline/fuzz/kit"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -77,7 +78,7 @@ func TestFullDisk(t *testing.T) {
 			p := s.connect()
 			furnish(t, p)
 			free.Store(embedded.MinFreeBytes - 1)
-			eventually(t, "a full disk", s.store.Full)
+			kit.Until(t, "a full disk", s.store.Full)
 			s.settle(t)
 			before, end := s.svc.Runtime().Store.Digest(), s.log.Appended()
 			for _, q := range changes(1) {
@@ -98,7 +99,7 @@ func TestFullDisk(t *testing.T) {
 				t.Error("not full any more, with less than twice the reserve")
 			}
 			free.Store(2 * embedded.MinFreeBytes)
-			eventually(t, "room again", func() bool { return !s.store.Full() })
+			kit.Until(t, "room again", func() bool { return !s.store.Full() })
 			for _, q := range changes(2) {
 				if r := p.call(t, q.service, q.method, q.body); r.str("code") == "RESOURCE_EXHAUSTED" {
 					t.Errorf("%s with room again: %v", q.method, r.body)
@@ -145,8 +146,8 @@ func TestSnapshotsOnAFullDisk(t *testing.T) {
 	}
 	full.Store(false)
 	taken := s.log.Stats().Snapshots
-	eventually(t, "a change with room again", count)
-	eventually(t, "a snapshot with room again", func() bool { return s.log.Stats().Snapshots > taken })
+	kit.Until(t, "a change with room again", count)
+	kit.Until(t, "a snapshot with room again", func() bool { return s.log.Stats().Snapshots > taken })
 }
 
 // fault gives an error at some operations of a file system: from the one that from counts, so many.

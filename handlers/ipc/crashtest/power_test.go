@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"trunkline/engine/runtime"
+	"trunkline/fuzz/kit"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -42,7 +43,7 @@ func live(t testing.TB, mode journal.Mode, seed uint64, cuts int) *life {
 	c.cutNow("at the end", 100)
 	if mode == journal.Interval {
 		before := c.syncs.Load()
-		eventually(t, "a sync of the log", func() bool { return c.syncs.Load() > before || c.synced.Load() >= l.end })
+		kit.Until(t, "a sync of the log", func() bool { return c.syncs.Load() > before || c.synced.Load() >= l.end })
 	}
 	c.cutNow("after the end", 0)
 	mustStop(t, s)

@@ -174,16 +174,6 @@ func (s *server) settle(t tester) {
 	}
 }
 
-// eventually waits for what must come by itself.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // clock is both clocks of a service, in the hand of a test.
 type clock struct {
 	mono, wall atomic.Int64

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"trunkline/engine/journal"
+	"trunkline/fuzz/kit"
 	"trunkline/handlers/ipc"
 )
 
@@ -135,8 +136,8 @@ func TestStalledSync(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	b.on()
-	eventually(t, "a sync that hangs", func() bool { return b.held.Load() > 0 })
-	eventually(t, "overload", s.log.Overloaded)
+	kit.Until(t, "a sync that hangs", func() bool { return b.held.Load() > 0 })
+	kit.Until(t, "overload", s.log.Overloaded)
 
 	writer, reader, free := s.connect(), s.connect(), s.connect()
 	for _, q := range changes(1) {

@@ -42,7 +42,7 @@ func (r *rig) attach(session string) (keys *os.File) {
 		<-read
 		_ = keys.Close()
 	})
-	eventually(r.t, "the client is attached", func() bool {
+	kit.Until(r.t, "the client is attached", func() bool {
 		list := r.tmux("list-clients")
 		return list != "" && strings.Count(list, "\n") >= before
 	})

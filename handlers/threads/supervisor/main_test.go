@@ -14,6 +14,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"trunkline/fuzz/kit"
 )
 
 // roleName is set in the environment of a process that is this test binary in another role: the
@@ -104,16 +106,6 @@ func writeWhole(file, text string) {
 	}
 }
 
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(waitFor); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never happens: %s", what)
-		}
-	}
-}
-
 // contents returns a file, empty while there is none.
 func contents(file string) string {
 	b, _ := os.ReadFile(file)
@@ -128,7 +120,7 @@ func kill(t *testing.T, pid string) {
 		t.Fatalf("no process %q", pid)
 	}
 	_ = unix.Kill(n, unix.SIGKILL)
-	eventually(t, "process "+pid+" ends", func() bool { return gone(pid) })
+	kit.Until(t, "process "+pid+" ends", func() bool { return gone(pid) })
 }
 
 // gone reports whether a process does not run any more; one that only waits for its parent counts.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // rig is a tmux server of a test.
@@ -36,7 +38,7 @@ func newRig(t *testing.T) *rig {
 		kill := exec.Command("tmux", "kill-server")
 		kill.Env = r.env
 		_ = kill.Run() // there may be none
-		eventually(t, "the server ends", func() bool {
+		kit.Until(t, "the server ends", func() bool {
 			list := exec.Command("tmux", "list-sessions")
 			list.Env = r.env
 			return list.Run() != nil
@@ -106,7 +108,7 @@ func (r *rig) tee(session, name string) (id, file string) {
 	r.t.Helper()
 	file = filepath.Join(r.dir, strconv.Itoa(len(r.tmuxFiles()))+".tee")
 	id = r.window(session, name, "tee", file)
-	eventually(r.t, "tee runs in "+name, func() bool { return r.command(id) == "tee" && contains(r.tmuxFiles(), file) })
+	kit.Until(r.t, "tee runs in "+name, func() bool { return r.command(id) == "tee" && contains(r.tmuxFiles(), file) })
 	return id, file
 }
 
@@ -125,7 +127,7 @@ func (r *rig) receiver(session, name string) (id, file string) {
 	r.t.Helper()
 	file = filepath.Join(r.dir, name+".raw")
 	id = r.window(session, name, os.Args[0], "receive", file)
-	eventually(r.t, "the receiver is ready", func() bool { return strings.Contains(r.tmux("capture-pane", "-p", "-t", id), "ready") })
+	kit.Until(r.t, "the receiver is ready", func() bool { return strings.Contains(r.tmux("capture-pane", "-p", "-t", id), "ready") })
 	return id, file
 }
 
@@ -159,7 +161,7 @@ func (r *rig) deliverBy(tm *Tmux, a Attempt, want Code) {
 // wantFile waits until a file has contents.
 func (r *rig) wantFile(file, want string) {
 	r.t.Helper()
-	eventually(r.t, file+" ends", func() bool { return len(contents(file)) >= len(want) })
+	kit.Until(r.t, file+" ends", func() bool { return len(contents(file)) >= len(want) })
 	if got := contents(file); got != want {
 		r.t.Errorf("%s: got %q, want %q", file, got, want)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"trunkline/fuzz/kit"
 )
 
 // runRig runs this test binary as fallback commands.
@@ -52,14 +54,14 @@ func (r *runRig) begin(ctx context.Context, role string, acked <-chan struct{}) 
 	_ = os.Remove(file)
 	end := make(chan Outcome, 1)
 	go func() { end <- r.Run(ctx, r.play(role, file), acked) }()
-	eventually(r.t, "the command runs", func() bool { return contents(file) != "" })
+	kit.Until(r.t, "the command runs", func() bool { return contents(file) != "" })
 	return end, strings.Fields(contents(file))
 }
 
 func (r *runRig) wantGone(pids []string) {
 	r.t.Helper()
 	for _, pid := range pids {
-		eventually(r.t, "process "+pid+" ends", func() bool { return gone(pid) })
+		kit.Until(r.t, "process "+pid+" ends", func() bool { return gone(pid) })
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // TestCommandsLeaveRoom: however many commands run, a delivery is not held up.
@@ -130,13 +132,13 @@ func TestWholeSupervisor(t *testing.T) {
 			return len(f.finished) == n
 		}
 	}
-	eventually(t, "three attempts end", ended(3))
-	eventually(t, "the command runs", func() bool { return contents(made) != "" })
+	kit.Until(t, "three attempts end", ended(3))
+	kit.Until(t, "the command runs", func() bool { return contents(made) != "" })
 	r.wantFile(file, "a\nb;\n")
 	r.tmux("copy-mode", "-t", id)
 	f.enqueue(Job{TriggerID: "trg_5", Runtime: "agents_core:reviewer.0", Envelope: []byte("x")})
 	s.Wake()
-	eventually(t, "a person is seen", ended(4))
+	kit.Until(t, "a person is seen", ended(4))
 	if !cfg.Machine.HumanTyping("agents_core:reviewer.0") {
 		t.Error("it is not remembered")
 	}

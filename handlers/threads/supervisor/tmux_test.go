@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/kit"
 )
 
 // hostile are prompts that could act on something other than their pane. Control characters are
@@ -79,7 +81,7 @@ func TestTargets(t *testing.T) {
 	r.window("agents_core", "twin", "tee", os.DevNull)
 	r.tmux("set-option", "-g", "remain-on-exit", "on")
 	dead := r.window("agents_core", "dead", "true", "x")
-	eventually(t, "the program ends", func() bool { return r.tmux("display-message", "-p", "-t", dead, "#{pane_dead}") == "1" })
+	kit.Until(t, "the program ends", func() bool { return r.tmux("display-message", "-p", "-t", dead, "#{pane_dead}") == "1" })
 	r.window("agents_core", "two", "tee", os.DevNull)
 	r.tmux("split-window", "-d", "-t", "=agents_core:two", "tee", filepath.Join(r.dir, "2.tee"))
 	shell := r.window("agents_core", "shell", "/bin/sh")
@@ -90,7 +92,7 @@ func TestTargets(t *testing.T) {
 	r.window("agents_core", "1", "tee", os.DevNull) // another window has that index
 	r.window("private", "0", "tee", filepath.Join(r.dir, "5.tee"))
 	r.tmux("new-session", "-d", "-t", "agents_core", "-s", "agents_group") // shows the same windows
-	eventually(t, "all programs run", func() bool {
+	kit.Until(t, "all programs run", func() bool {
 		return strings.HasSuffix(r.command(shell), "sh") && strings.HasSuffix(r.command(login), "sh") &&
 			!strings.Contains(r.tmux("list-panes", "-a", "-F", "<#{pane_current_command}>"), "supervisor.test")
 	})
@@ -162,7 +164,7 @@ func TestShellsByAnotherName(t *testing.T) {
 		n++
 		name := fmt.Sprint("w", n)
 		id := r.window("agents_core", name, argv...)
-		eventually(t, "the program runs", func() bool {
+		kit.Until(t, "the program runs", func() bool {
 			pid, _ := strconv.Atoi(r.tmux("display-message", "-p", "-t", id, "#{pane_pid}"))
 			list, ok := readers(pid)
 			for i := range list {
@@ -239,7 +241,7 @@ func TestForgedLines(t *testing.T) {
 	}
 	two := r.window("agents_core", "two", "tee", os.DevNull)
 	r.tmux("split-window", "-d", "-t", two, "-e", roleName+"=1", os.Args[0], "named", "/bin/sleep", "a|b", "1000")
-	eventually(t, "the programs run", func() bool {
+	kit.Until(t, "the programs run", func() bool {
 		list := r.tmux("list-panes", "-a", "-F", "<#{pane_current_command}>")
 		return strings.Count(list, line) == 4 && strings.Contains(list, "<a|b>")
 	})
@@ -277,7 +279,7 @@ func TestPastedIsSubmitted(t *testing.T) {
 	go func() {
 		ended <- tm.Deliver(ctx, Attempt{TriggerID: "trg_1", Runtime: "agents_core:reviewer.0", Envelope: []byte("hello")})
 	}()
-	eventually(t, "it is pasted", func() bool { return contents(r.dir+"/pasted") != "" })
+	kit.Until(t, "it is pasted", func() bool { return contents(r.dir+"/pasted") != "" })
 	cancel()
 	writeWhole(r.dir+"/on", "x")
 	if o := <-ended; o.Code != Success {
@@ -345,7 +347,7 @@ func TestFailingCommands(t *testing.T) {
 		f("paste-buffer -p", action, SendKeysError)
 		r.wantFile(file, "")
 	}
-	eventually(t, "what a command left behind ends", func() bool { return gone(strings.TrimSpace(contents(r.dir + "/pid"))) })
+	kit.Until(t, "what a command left behind ends", func() bool { return gone(strings.TrimSpace(contents(r.dir + "/pid"))) })
 	f("send-keys -t", "exit 1", SendKeysError)
 	r.deliverBy(r.tmuxAt(r.script("#!/no/such/program\n")), Attempt{Runtime: "agents_core:reviewer.0"}, SendKeysError)
 }
@@ -357,7 +359,7 @@ func TestInterruptedDelivery(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan Outcome, 1)
 	go func() { ended <- tm.Deliver(ctx, Attempt{TriggerID: "trg_1", Runtime: "agents_core:reviewer.0"}) }()
-	eventually(t, "it loads", func() bool { return contents(r.dir+"/loading") != "" })
+	kit.Until(t, "it loads", func() bool { return contents(r.dir+"/loading") != "" })
 	cancel()
 	if o := <-ended; o.Code != Interrupted {
 		t.Error(o)
@@ -379,7 +381,7 @@ func TestOneDeliveryPerPane(t *testing.T) {
 		})
 	}
 	all.Wait()
-	eventually(t, "all arrive", func() bool { return strings.Count(contents(file), "\x1b[201~\r") == n })
+	kit.Until(t, "all arrive", func() bool { return strings.Count(contents(file), "\x1b[201~\r") == n })
 	for i := range n {
 		if text := "\x1b[200~" + strings.Repeat(string(rune('a'+i)), 3000) + "\x1b[201~\r"; strings.Count(contents(file), text) != 1 {
 			t.Errorf("prompt %d did not arrive as one", i)
