@@ -46,7 +46,7 @@ var orderTexts = map[string]string{
 	"resume": "The node takes over again.", "rebalance": "The nodes own as many partitions each, or one more.",
 }
 
-func loadCluster(c *Console, _ *http.Request, q query) (any, error) {
+func loadCluster(c *Console, _ *http.Request, q *query) (any, error) {
 	v := c.cluster.take()
 	v.CanOrder, v.Done = c.cfg.Source.Order != nil, orderTexts[q.text("done")]
 	return v, nil

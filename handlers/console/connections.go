@@ -29,15 +29,8 @@ type connectionsView struct {
 	Dropped     string           `json:"-"` // the one that was dropped last; empty: none was
 }
 
-func loadConnections(c *Console, _ *http.Request, q query) (any, error) {
-	limit, err := q.rows()
-	if err != nil {
-		return nil, err
-	}
-	order, err := q.oneOf("sort", connectionSorts)
-	if err != nil {
-		return nil, err
-	}
+func loadConnections(c *Console, _ *http.Request, q *query) (any, error) {
+	limit, order := q.rows(), q.oneOf("sort", connectionSorts)
 	list := c.cfg.Source.Connections()
 	v := &connectionsView{Total: len(list), Protocol: q.text("protocol"), Sort: cmp.Or(order, connectionSorts[0]), Sorts: connectionSorts, Limit: limit}
 	if id := q.text("dropped"); !slices.ContainsFunc(list, func(c obs.Connection) bool { return c.ID == id }) {
@@ -67,7 +60,7 @@ type connectionView struct {
 	CanDrop bool `json:"-"`
 }
 
-func loadConnection(c *Console, _ *http.Request, q query) (any, error) {
+func loadConnection(c *Console, _ *http.Request, q *query) (any, error) {
 	id, list := q.text("id"), c.cfg.Source.Connections()
 	i := slices.IndexFunc(list, func(c obs.Connection) bool { return c.ID == id })
 	if i < 0 {

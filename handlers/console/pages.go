@@ -17,7 +17,7 @@ type page struct {
 	// parent is the page of the navigation that it belongs to.
 	parent string
 	// load returns what the page shows; nil: it is shown by its own handler.
-	load func(c *Console, r *http.Request, q query) (any, error)
+	load func(c *Console, r *http.Request, q *query) (any, error)
 	// there reports whether the server has what the page shows.
 	there bool
 	// documents is set where the page shows what clients sent, which may be many times the size of
@@ -82,7 +82,7 @@ func (c *Console) pageNamed(name string) *page {
 	return c.pages[i]
 }
 
-func loadOverview(c *Console, _ *http.Request, _ query) (any, error) {
+func loadOverview(c *Console, _ *http.Request, _ *query) (any, error) {
 	o := c.rates.take()
 	return &o, nil
 }
@@ -102,18 +102,9 @@ type processesView struct {
 	Later  bool     `json:"-"` // the page does not begin at the first one
 }
 
-func loadProcesses(c *Console, _ *http.Request, q query) (any, error) {
-	f := ProcessFilter{User: q.text("user"), PID: q.text("pid"), Scan: maxScan}
-	var err error
-	if f.State, err = q.oneOf("state", processStates); err != nil {
-		return nil, err
-	}
-	if f.After, err = q.number("after"); err != nil {
-		return nil, err
-	}
-	if f.Limit, err = q.rows(); err != nil {
-		return nil, err
-	}
+func loadProcesses(c *Console, _ *http.Request, q *query) (any, error) {
+	f := ProcessFilter{State: q.oneOf("state", processStates), User: q.text("user"), PID: q.text("pid"),
+		After: q.number("after"), Limit: q.rows(), Scan: maxScan}
 	v := &processesView{ProcessList: c.cfg.Source.Processes(f), State: f.State, User: f.User, PID: f.PID, States: processStates, Limit: f.Limit, Later: f.After > 0}
 	if v.Next > 0 {
 		v.Older = q.with(root+"processes", "after", v.Next)
@@ -129,7 +120,7 @@ type processView struct {
 	Ended    bool     `json:"-"`
 }
 
-func loadProcess(c *Console, r *http.Request, q query) (any, error) {
+func loadProcess(c *Console, r *http.Request, q *query) (any, error) {
 	pid := q.text("pid")
 	if pid == "" {
 		return nil, badf("pid is needed: the identifier of a process")
@@ -164,18 +155,9 @@ type threadsView struct {
 	Later     bool     `json:"-"`
 }
 
-func loadThreads(c *Console, _ *http.Request, q query) (any, error) {
-	f := ThreadFilter{Workspace: q.text("workspace"), Scan: maxScan}
-	var err error
-	if f.Status, err = q.oneOf("status", threadStatuses); err != nil {
-		return nil, err
-	}
-	if f.Before, err = q.number("before"); err != nil {
-		return nil, err
-	}
-	if f.Limit, err = q.rows(); err != nil {
-		return nil, err
-	}
+func loadThreads(c *Console, _ *http.Request, q *query) (any, error) {
+	f := ThreadFilter{Workspace: q.text("workspace"), Status: q.oneOf("status", threadStatuses),
+		Before: q.number("before"), Limit: q.rows(), Scan: maxScan}
 	v := &threadsView{ThreadList: c.cfg.Source.Threads(f), Workspace: f.Workspace, Status: f.Status, Statuses: threadStatuses, Limit: f.Limit, Later: f.Before > 0}
 	if v.Next > 0 {
 		v.Older = q.with(root+"threads", "before", v.Next)
@@ -190,16 +172,8 @@ type threadView struct {
 	Later   string `json:"-"`
 }
 
-func loadThread(c *Console, _ *http.Request, q query) (any, error) {
-	limit, err := q.rows()
-	if err != nil {
-		return nil, err
-	}
-	after, err := q.number("after")
-	if err != nil {
-		return nil, err
-	}
-	id := q.text("id")
+func loadThread(c *Console, _ *http.Request, q *query) (any, error) {
+	limit, after, id := q.rows(), q.number("after"), q.text("id")
 	if q.text("after") == "" { // the last page
 		t, err := c.cfg.Source.Thread(id, 0, 0)
 		if err != nil {
@@ -227,20 +201,14 @@ type projectsView struct {
 	Total    int       `json:"total"`
 }
 
-func loadProjects(c *Console, _ *http.Request, q query) (any, error) {
-	limit, err := q.rows()
-	if err != nil {
-		return nil, err
-	}
+func loadProjects(c *Console, _ *http.Request, q *query) (any, error) {
+	limit := q.rows()
 	list := c.cfg.Source.Projects()
 	return &projectsView{list[:min(len(list), limit)], len(list)}, nil
 }
 
-func loadProject(c *Console, _ *http.Request, q query) (any, error) {
-	limit, err := q.rows()
-	if err != nil {
-		return nil, err
-	}
+func loadProject(c *Console, _ *http.Request, q *query) (any, error) {
+	limit := q.rows()
 	if q.text("limit") == "" {
 		limit = maxRows
 	}
@@ -259,21 +227,18 @@ func loadProject(c *Console, _ *http.Request, q query) (any, error) {
 // cancelStates are the states of a project that a cancellation ends.
 var cancelStates = []string{"AwaitingApproval", "Executing", "Paused"}
 
-func loadTopics(c *Console, _ *http.Request, _ query) (any, error) {
+func loadTopics(c *Console, _ *http.Request, _ *query) (any, error) {
 	return c.cfg.Source.Topics(maxTopics), nil
 }
 
-func loadSlow(c *Console, _ *http.Request, q query) (any, error) {
-	limit, err := q.rows()
-	if err != nil {
-		return nil, err
-	}
+func loadSlow(c *Console, _ *http.Request, q *query) (any, error) {
+	limit := q.rows()
 	l := c.cfg.Source.Slow()
 	l.Entries = l.Entries[:min(len(l.Entries), limit)]
 	return &l, nil
 }
 
-func loadStore(c *Console, _ *http.Request, _ query) (any, error) {
+func loadStore(c *Console, _ *http.Request, _ *query) (any, error) {
 	s := c.cfg.Source.Store()
 	return &s, nil
 }
@@ -286,7 +251,7 @@ type settingsView struct {
 	Changed  bool      `json:"-"`
 }
 
-func loadSettings(c *Console, _ *http.Request, q query) (any, error) {
+func loadSettings(c *Console, _ *http.Request, q *query) (any, error) {
 	list := c.cfg.Source.Settings()
 	v := &settingsView{Settings: []Setting{}, Total: len(list), Text: strings.ToLower(q.text("q")), Changed: q.text("changed") != ""}
 	for _, s := range list {
@@ -302,6 +267,6 @@ type helpView struct {
 	Pages []link `json:"pages"`
 }
 
-func loadHelp(c *Console, _ *http.Request, _ query) (any, error) {
+func loadHelp(c *Console, _ *http.Request, _ *query) (any, error) {
 	return &helpView{c.nav("help")}, nil
 }

@@ -2,12 +2,15 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,6 +95,7 @@ func (c *Console) content(r *http.Request, p *page, v visitor, asJSON bool) (sta
 	}
 	if err == nil {
 		data, err = p.load(c, r, q)
+		err = cmp.Or(q.err, err)
 	}
 	switch {
 	case err != nil && asJSON:
@@ -231,11 +235,15 @@ func (e *badQuery) Error() string { return e.text }
 
 func badf(format string, args ...any) error { return &badQuery{fmt.Sprintf(format, args...)} }
 
-// query holds the parameters of a page.
-type query url.Values
+// query holds the parameters of a page. err is about the first one that was read and cannot be
+// used: there is no page then.
+type query struct {
+	values url.Values
+	err    error
+}
 
 // parseQuery reads the parameters, all of which are text of a bounded size.
-func parseQuery(raw string) (query, error) {
+func parseQuery(raw string) (*query, error) {
 	if len(raw) > maxForm {
 		return nil, badf("the parameters have %d bytes, at most %d", len(raw), maxForm)
 	}
@@ -250,58 +258,55 @@ func parseQuery(raw string) (query, error) {
 			}
 		}
 	}
-	return query(values), nil
+	return &query{values: values}, nil
 }
 
-func (q query) text(name string) string { return url.Values(q).Get(name) }
+func (q *query) text(name string) string { return q.values.Get(name) }
+
+// refuse notes why a parameter cannot be used.
+func (q *query) refuse(format string, args ...any) {
+	q.err = cmp.Or(q.err, badf(format, args...))
+}
 
 // number returns a parameter that is a whole number, 0 without it.
-func (q query) number(name string) (uint64, error) {
+func (q *query) number(name string) uint64 {
 	text := q.text(name)
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
+	n, err := strconv.ParseUint(cmp.Or(text, "0"), 10, 64)
 	if err != nil {
-		return 0, badf("%s=%q is no number", name, text)
+		q.refuse("%s=%q is no number", name, text)
+		return 0
 	}
-	return n, nil
+	return n
 }
 
 // rows returns how many rows a page is to have.
-func (q query) rows() (int, error) {
-	n, err := q.number("limit")
-	switch {
-	case err != nil:
-		return 0, err
-	case q.text("limit") == "":
-		return defaultRows, nil
-	case n < 1 || n > maxRows:
-		return 0, badf("limit=%d is not from 1 to %d", n, maxRows)
+func (q *query) rows() int {
+	if q.text("limit") == "" {
+		return defaultRows
 	}
-	return int(n), nil
+	n := q.number("limit")
+	if n < 1 || n > maxRows {
+		q.refuse("limit=%d is not from 1 to %d", n, maxRows)
+		return 1
+	}
+	return int(n)
 }
 
 // oneOf returns a parameter that is empty or one of a list.
-func (q query) oneOf(name string, list []string) (string, error) {
+func (q *query) oneOf(name string, list []string) string {
 	text := q.text(name)
-	for _, s := range list {
-		if strings.EqualFold(text, s) {
-			return s, nil
-		}
+	if i := slices.IndexFunc(list, func(s string) bool { return strings.EqualFold(text, s) }); i >= 0 {
+		return list[i]
 	}
-	if text == "" {
-		return "", nil
+	if text != "" {
+		q.refuse("%s=%q is not one of %s", name, text, strings.Join(list, ", "))
 	}
-	return "", badf("%s=%q is not one of %s", name, text, strings.Join(list, ", "))
+	return ""
 }
 
 // with returns the path and query of a page with some parameters set.
-func (q query) with(path string, pairs ...any) string {
-	values := url.Values{}
-	for name, list := range q {
-		values[name] = list
-	}
+func (q *query) with(path string, pairs ...any) string {
+	values := maps.Clone(q.values)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		values.Set(fmt.Sprint(pairs[i]), fmt.Sprint(pairs[i+1]))
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -270,7 +271,7 @@ func (one *tail) place(id string) (number uint64, ok bool) {
 }
 
 // types returns the list of types that a request asks for, sorted.
-func (q query) types() ([]string, error) {
+func (q *query) types() ([]string, error) {
 	list := strings.Fields(q.text("type"))
 	slices.Sort(list)
 	list = slices.Compact(list)
@@ -289,7 +290,7 @@ type topicView struct {
 	Max  int    `json:"-"`
 }
 
-func loadTopic(c *Console, r *http.Request, q query) (any, error) {
+func loadTopic(c *Console, r *http.Request, q *query) (any, error) {
 	types, err := q.types()
 	if err != nil {
 		return nil, err
@@ -310,6 +311,6 @@ func loadTopic(c *Console, r *http.Request, q query) (any, error) {
 	if rows == nil {
 		rows = []row{}
 	}
-	own := query{"type": {strings.Join(types, " ")}}
+	own := query{values: url.Values{"type": {strings.Join(types, " ")}}}
 	return &topicView{Types: types, Events: rows, Live: own.with(root+"topic/live", "last_event_id", one.id(last)), Max: tailEvents}, nil
 }
