@@ -14,6 +14,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/benchview"
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/engine/link"
 	"trunkline/handlers/ipc/client"
 )
 
@@ -179,7 +180,7 @@ func (f *pingFlags) ping(ctx context.Context, p *pinger) (r pingResult, err erro
 	r.Target = p.target
 	var took []time.Duration
 	for r.Sent < f.count && err == nil {
-		if r.Sent > 0 && !pause(ctx, f.interval) {
+		if r.Sent > 0 && !link.Pause(ctx, f.interval) {
 			break
 		}
 		r.Sent++
@@ -196,21 +197,6 @@ func (f *pingFlags) ping(ctx context.Context, p *pinger) (r pingResult, err erro
 		r.Min, r.P50, r.P99, r.Max = at(0), at(50), at(99), at(100)
 	}
 	return r, err
-}
-
-// pause waits; false means that ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d == 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // rows is the result for people.

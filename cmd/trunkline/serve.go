@@ -19,6 +19,7 @@ import (
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/cmd/trunkline/internal/systemd"
+	"trunkline/engine/cluster/control"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/obs"
@@ -81,7 +82,7 @@ func runServe(cmd *cobra.Command, _ []string) error {
 		o.Recovered = spareProcessors
 	}
 	err = app.Run(ctx, c, o)
-	if errors.Is(err, app.ErrOwnershipLost) && sockets == nil && ctx.Err() == nil {
+	if errors.Is(err, control.ErrOwnershipLost) && sockets == nil && ctx.Err() == nil {
 		return startAgain(ctx, log, err)
 	}
 	return withHint(err)

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"context"
 	"time"
 )
 
@@ -266,3 +267,12 @@ func Now() Instant {
 
 // Mono is Now().Mono for about half the price: it reads one clock. It does not allocate.
 func Mono() int64 { return int64(time.Since(origin)) + 1 }
+
+// Pause waits, and reports whether ctx goes on.
+func Pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}

@@ -1,6 +1,9 @@
 package obs
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // The roles of a node of a cluster.
 const (
@@ -8,6 +11,14 @@ const (
 	RoleStandby = "standby"
 	// RoleJoining is that of a node that knows of no owner.
 	RoleJoining = "joining"
+)
+
+// The errors of orders of an operator.
+var (
+	// ErrNotFound means that what an order names is not there.
+	ErrNotFound = errors.New("not found")
+	// ErrRefused means that an order is not carried out as things are.
+	ErrRefused = errors.New("refused")
 )
 
 // NoCluster is what a server answers that is asked for its cluster and has none.

@@ -64,7 +64,7 @@ func loadConnection(c *Console, _ *http.Request, q *query) (any, error) {
 	id, list := q.text("id"), c.cfg.Source.Connections()
 	i := slices.IndexFunc(list, func(c obs.Connection) bool { return c.ID == id })
 	if i < 0 {
-		return nil, fmt.Errorf("%w: connection %q is not open", ErrNotFound, id)
+		return nil, fmt.Errorf("%w: connection %q is not open", obs.ErrNotFound, id)
 	}
 	return &connectionView{list[i], c.cfg.Source.Drop != nil}, nil
 }

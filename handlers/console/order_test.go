@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"trunkline/engine/obs"
 )
 
 // TestOrders has who may give orders to a cluster, and what they are.
@@ -16,9 +18,9 @@ func TestOrders(t *testing.T) {
 		c.Source.Order = func(_ context.Context, o ClusterOrder) error {
 			switch o.Node {
 			case "gone":
-				return fmt.Errorf("%w: node %q", ErrNotFound, o.Node)
+				return fmt.Errorf("%w: node %q", obs.ErrNotFound, o.Node)
 			case "drained":
-				return fmt.Errorf("%w: node %q is drained", ErrRefused, o.Node)
+				return fmt.Errorf("%w: node %q is drained", obs.ErrRefused, o.Node)
 			}
 			got = append(got, o)
 			return nil

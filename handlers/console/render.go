@@ -134,9 +134,9 @@ func statusOf(err error) int {
 	switch {
 	case errors.As(err, &bad):
 		return http.StatusBadRequest
-	case errors.Is(err, ErrNotFound):
+	case errors.Is(err, obs.ErrNotFound):
 		return http.StatusNotFound
-	case errors.Is(err, ErrRefused):
+	case errors.Is(err, obs.ErrRefused):
 		return http.StatusConflict
 	}
 	return http.StatusServiceUnavailable

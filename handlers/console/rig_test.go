@@ -132,14 +132,14 @@ func (r *rig) source() Source {
 		},
 		Process: func(_ context.Context, pid string) (ProcessDetail, error) {
 			if pid != hostile {
-				return ProcessDetail{}, fmt.Errorf("%w: process %q", ErrNotFound, pid)
+				return ProcessDetail{}, fmt.Errorf("%w: process %q", obs.ErrNotFound, pid)
 			}
 			return ProcessDetail{Process: Process{PID: pid, State: "RUNNING"}, Session: &Session{CurrentStage: hostile, StageOrder: []string{"plan", hostile},
 				Edges: map[string]int64{"plan->" + hostile: 3}, Envelope: envelopeOf(hostile)}}, nil
 		},
 		Terminate: func(_ context.Context, pid, reason string) error {
 			if pid == "gone" {
-				return ErrNotFound
+				return obs.ErrNotFound
 			}
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -186,7 +186,7 @@ func (r *rig) source() Source {
 		},
 		Drop: func(_ context.Context, id string) error {
 			if id == "gone" {
-				return ErrNotFound
+				return obs.ErrNotFound
 			}
 			r.mu.Lock()
 			defer r.mu.Unlock()

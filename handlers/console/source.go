@@ -3,17 +3,10 @@ package console
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"trunkline/engine/obs"
 )
-
-// ErrNotFound is returned by a Source for what is not there.
-var ErrNotFound = errors.New("not found")
-
-// ErrRefused is returned by a Source for an order that it does not carry out as things are.
-var ErrRefused = errors.New("refused")
 
 // Source is the server as the console sees it. A member that is nil leaves its page out. The
 // members are called from several goroutines at once, hold no lock for long, and keep to the limits

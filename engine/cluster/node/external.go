@@ -18,6 +18,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 	"golang.org/x/mod/semver"
+
+	"trunkline/engine/link"
 )
 
 // minPayload is the least that the largest message of an operator's servers may be, in bytes: a
@@ -183,10 +185,8 @@ func (e *external) awaitStreams(ctx context.Context) error {
 		if !leaderless {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !link.Pause(ctx, pollWhileJoins) {
 			return err
-		case <-time.After(pollWhileJoins):
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"trunkline/engine/link"
 )
 
 const (
@@ -107,9 +109,7 @@ func (cfg *Config) renew(ctx context.Context) error {
 
 // unchanged returns why the others may not have all that this node has acknowledged.
 func (cfg *Config) unchanged(ctx context.Context, was map[string]string) error {
-	select {
-	case <-time.After(renewAfter):
-	case <-ctx.Done():
+	if !link.Pause(ctx, renewAfter) {
 		return ctx.Err()
 	}
 	others, err := cfg.others(ctx)

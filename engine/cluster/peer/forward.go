@@ -127,10 +127,7 @@ func (f *Forwarder) Serve(ln Listener, service string) error {
 			case errors.Is(err, net.ErrClosed):
 				return fmt.Errorf("cannot accept clients: %w", err)
 			}
-			select {
-			case <-time.After(acceptPause):
-			case <-f.takes.Done():
-			}
+			link.Pause(f.takes, acceptPause)
 			continue
 		}
 		f.wg.Go(func() {

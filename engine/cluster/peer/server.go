@@ -110,10 +110,7 @@ func (s *Server) Serve() error {
 				return fmt.Errorf("cannot accept other nodes: %w", err)
 			}
 			s.cfg.Logger.Warn("cannot accept a connection of another node, trying again", "err", err)
-			select {
-			case <-time.After(acceptPause):
-			case <-s.ctx.Done():
-			}
+			link.Pause(s.ctx, acceptPause)
 			continue
 		}
 		greeted := s.begin(nc)

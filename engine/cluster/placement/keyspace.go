@@ -1,3 +1,11 @@
+// Package placement decides which partition a key belongs to. It is pure: no socket, no goroutine,
+// no clock. Equal input gives equal output on every node and on every architecture; there is no
+// floating point.
+//
+// A partition is the unit of ownership and of order (durability §6.1). Their number is fixed when a
+// cluster is created, and so is the function from keys to them. Who owns a partition now is in its
+// log; engine/cluster/owner decides who takes over, and engine/cluster/control who is to own it
+// instead.
 package placement
 
 import (

@@ -83,11 +83,7 @@ func (s *Store) settle(f *sent) error {
 	s.settling <- struct{}{}
 	defer func() { <-s.settling }()
 	for !f.done {
-		s.mu.Lock()
-		oldest := s.flying[0]
-		s.flying = s.flying[1:]
-		s.mu.Unlock()
-		s.land(oldest)
+		s.landOldest()
 	}
 	return f.err
 }
@@ -96,17 +92,22 @@ func (s *Store) settle(f *sent) error {
 func (s *Store) settleAll() {
 	s.settling <- struct{}{}
 	defer func() { <-s.settling }()
-	for {
-		s.mu.Lock()
-		if len(s.flying) == 0 {
-			s.mu.Unlock()
-			return
-		}
-		oldest := s.flying[0]
-		s.flying = s.flying[1:]
-		s.mu.Unlock()
-		s.land(oldest)
+	for s.landOldest() {
 	}
+}
+
+// landOldest lands the oldest message that is not settled, and reports whether there was one.
+func (s *Store) landOldest() bool {
+	s.mu.Lock()
+	if len(s.flying) == 0 {
+		s.mu.Unlock()
+		return false
+	}
+	oldest := s.flying[0]
+	s.flying = s.flying[1:]
+	s.mu.Unlock()
+	s.land(oldest)
+	return true
 }
 
 // land waits for the outcome of the oldest message. One that fails fails all after it: whatever the

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"trunkline/codec/frame"
+	"trunkline/engine/cluster/upstream"
 	"trunkline/engine/journal"
 	"trunkline/engine/link"
 	"trunkline/engine/reactor"
@@ -116,13 +117,13 @@ func (s *Server) route(cfg *Config, ln net.Listener) {
 		s.hosts = append(s.hosts, stream.NewHost(c))
 	}
 	r, err := route.New(route.Config{
-		Partitions: cfg.Partitions, MaxFrameBytes: cfg.MaxFrameBytes, MaxConnections: cfg.MaxConnections, Logger: cfg.Logger,
+		MaxFrameBytes: cfg.MaxFrameBytes, MaxConnections: cfg.MaxConnections, Logger: cfg.Logger,
 		ReadTimeout: cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, ShutdownGrace: cfg.ShutdownGrace, Refuse: s.Service.AppendRefusal,
-		Dial: func(_ context.Context, partition int, client string) (net.Conn, context.Context, error) {
+		Config: upstream.Config{Partitions: cfg.Partitions, Dial: func(_ context.Context, partition int, client string) (net.Conn, context.Context, error) {
 			leg, end := net.Pipe()
 			s.done.Go(func() { _ = s.hosts[partition].Serve(end, client) })
 			return leg, context.Background(), nil
-		},
+		}},
 	})
 	if err != nil {
 		s.t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"trunkline/codec/mpack"
 	"trunkline/codec/transcode"
 	"trunkline/engine/cluster/placement"
+	"trunkline/engine/cluster/upstream"
 	"trunkline/engine/link"
 	"trunkline/fuzz/kit"
 	"trunkline/handlers/ipc"
@@ -37,9 +38,9 @@ type cluster struct {
 // newCluster makes a cluster of memory services; change may be nil.
 func newCluster(tb testing.TB, partitions int, change func(*Config, *ipc.Config, *runtime.Config)) *cluster {
 	c := &cluster{tb: tb, now: link.Instant{Mono: 1e15, Wall: 1700000000000}}
-	cfg := Config{Partitions: partitions, Dial: func(context.Context, int, string) (net.Conn, context.Context, error) {
+	cfg := Config{Config: upstream.Config{Partitions: partitions, Dial: func(context.Context, int, string) (net.Conn, context.Context, error) {
 		return nil, nil, errors.New("the boards of the test connect legs")
-	}}
+	}}}
 	var core ipc.Config
 	state := runtime.Config{Partitions: partitions, Now: func() link.Instant { return c.now }}
 	state.DequeueLease = -1
@@ -78,7 +79,7 @@ func (c *cluster) port() *link.Port {
 // home returns a text of that partition.
 func (c *cluster) home(kind placement.Kind, partition int, name string) string {
 	for i := 0; ; i++ {
-		if text := fmt.Sprint(name, i); int(c.router.keys.Partition(kind, text)) == partition {
+		if text := fmt.Sprint(name, i); int(c.router.owners.Partition(kind, text)) == partition {
 			return text
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/engine/cluster/placement"
+	"trunkline/engine/cluster/upstream"
 	"trunkline/engine/link"
 	"trunkline/handlers/ipc"
 )
@@ -18,7 +19,7 @@ import (
 func TestPartitions(t *testing.T) {
 	f := func(n int, ok bool) {
 		t.Helper()
-		r, err := New(Config{Partitions: n})
+		r, err := New(Config{Config: upstream.Config{Partitions: n}})
 		if (err == nil) != ok {
 			t.Errorf("%d partitions: %v", n, err)
 		}

@@ -33,7 +33,7 @@ func (s *session) openEnvelope() (partition int, ok bool) {
 	if s.env.Decode(envelope.MsgPack, raw) != nil {
 		return 0, false
 	}
-	return int(s.r.keys.PartitionOf(placement.Process, s.env.Text(envelope.EnvelopeID))), true
+	return int(s.r.owners.PartitionOf(placement.Process, s.env.Text(envelope.EnvelopeID))), true
 }
 
 // envelopeHome returns the partition of the envelope in the request at hand; that of what is none

@@ -7,6 +7,7 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
+	"trunkline/engine/cluster/upstream"
 	"trunkline/engine/link"
 )
 
@@ -73,9 +74,7 @@ func (l *leg) rouse() {
 // run dials and serves the leg, again if requests came to it while it ended.
 func (l *leg) run() {
 	for again := true; again; {
-		ctx, cancel := context.WithTimeout(l.s.ctx, l.s.r.cfg.Hold)
-		nc, owns, err := l.s.r.cfg.Dial(ctx, l.partition, l.s.port.Remote())
-		cancel()
+		nc, owns, err := l.s.r.owners.Connect(l.s.ctx, l.partition, l.s.port.Remote())
 		if err == nil {
 			err = l.serve(nc, owns)
 		}
@@ -119,13 +118,8 @@ func (l *leg) lost() {
 
 // cut closes the connection, and has what still comes on it dropped.
 func (l *leg) cut() {
-	l.over = true
-	switch nc := l.nc.(type) {
-	case nil:
-	case interface{ NetConn() net.Conn }:
-		_ = nc.NetConn().Close() // TLS would wait for the peer
-	default:
-		_ = l.nc.Close()
+	if l.over = true; l.nc != nil {
+		_ = upstream.Cut(l.nc)
 	}
 }
 

@@ -6,29 +6,43 @@ import (
 	"trunkline/handlers/ipc/message"
 )
 
-// processCounts is GetProcessCounts: the sums of all partitions.
-func (s *session) processCounts([]byte) bool {
+// summand is the body of a reply that can be added to those of other partitions.
+type summand[T any] interface {
+	*T
+	UnmarshalMsg(b []byte) (rest []byte, err error)
+	MarshalMsg(b []byte) ([]byte, error)
+}
+
+// sum has all partitions answer the same request, and answers with the sum of their replies.
+func sum[T any, P summand[T]](s *session, request []byte, add func(sum, one P, first bool)) bool {
 	o := s.begin()
-	o.askAll([]byte(emptyMap), func() {
-		var sum message.Counts
+	o.askAll(request, func() {
+		sum := P(new(T))
 		for i := range o.parts {
 			if o.parts[i].typ == frame.Error {
 				o.relay(i)
 				return
 			}
-			var c message.Counts
-			if _, err := c.UnmarshalMsg(o.body(i)); err != nil {
+			one := P(new(T))
+			if _, err := one.UnmarshalMsg(o.body(i)); err != nil {
 				s.fail(i, err)
 				return
 			}
-			addStates(&sum.CountsByState, &c.CountsByState)
-			sum.Total += c.Total
-			sum.QueueDepth += c.QueueDepth
+			add(sum, one, i == 0)
 		}
 		body, _ := sum.MarshalMsg(nil) // it has no value that cannot be encoded
 		o.answer(body)
 	})
 	return true
+}
+
+// processCounts is GetProcessCounts.
+func (s *session) processCounts([]byte) bool {
+	return sum(s, []byte(emptyMap), func(sum, c *message.Counts, _ bool) {
+		addStates(&sum.CountsByState, &c.CountsByState)
+		sum.Total += c.Total
+		sum.QueueDepth += c.QueueDepth
+	})
 }
 
 func addStates(sum, c *message.StateCounts) {
@@ -41,7 +55,7 @@ func addStates(sum, c *message.StateCounts) {
 	sum.Zombie += c.Zombie
 }
 
-// systemStatus is GetSystemStatus: the sums of all partitions.
+// systemStatus is GetSystemStatus.
 func (s *session) systemStatus(whole []byte) bool {
 	digest := member(s.req.Body, "digest")
 	if digest.Kind != mpack.Absent && digest.Kind != mpack.Nil && digest.Kind != mpack.Bool {
@@ -51,25 +65,7 @@ func (s *session) systemStatus(whole []byte) bool {
 	if digest.Kind == mpack.Bool && digest.Int != 0 {
 		body = mpack.AppendBool(mpack.AppendStr(mpack.AppendMap(nil, 1), "digest"), true)
 	}
-	o := s.begin()
-	o.askAll(body, func() {
-		var sum message.Status
-		for i := range o.parts {
-			if o.parts[i].typ == frame.Error {
-				o.relay(i)
-				return
-			}
-			var st message.Status
-			if _, err := st.UnmarshalMsg(o.body(i)); err != nil {
-				s.fail(i, err)
-				return
-			}
-			addStatus(&sum, &st, i == 0)
-		}
-		body, _ := sum.MarshalMsg(nil) // it has no value that cannot be encoded
-		o.answer(body)
-	})
-	return true
+	return sum(s, body, addStatus)
 }
 
 // addStatus adds what a partition reports. A subscriber is one that all partitions have: it has a

@@ -151,7 +151,7 @@ func TestNextRunnable(t *testing.T) {
 			t.Fatalf("handed out: %v", got)
 		}
 		delete(want, pid)
-		at, r := c.router.keys.Partition(placement.Process, pid), rank[got["priority"].(string)]
+		at, r := c.router.owners.Partition(placement.Process, pid), rank[got["priority"].(string)]
 		if r < last[at] {
 			t.Errorf("partition %d handed out %s after a lower priority", at, got["priority"])
 		}

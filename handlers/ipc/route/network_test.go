@@ -19,6 +19,7 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/transcode"
+	"trunkline/engine/cluster/upstream"
 	"trunkline/fuzz/kit/ipctest"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ipc/route"
@@ -135,7 +136,7 @@ func TestBadInput(t *testing.T) {
 // TestMaxConnections: clients are taken up to the limit, also after it was changed; those above a
 // lower one stay.
 func TestMaxConnections(t *testing.T) {
-	r, err := route.New(route.Config{Partitions: 2, MaxConnections: 1, Refuse: func(dst []byte) []byte { return append(dst, "full"...) }})
+	r, err := route.New(route.Config{Config: upstream.Config{Partitions: 2}, MaxConnections: 1, Refuse: func(dst []byte) []byte { return append(dst, "full"...) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,7 @@ func TestReconnect(t *testing.T) {
 	for range 3 {
 		l.addrs = append(l.addrs, ipctest.Start(t).Addr)
 	}
-	r, err := route.New(route.Config{Partitions: 3, Dial: l.dial})
+	r, err := route.New(route.Config{Config: upstream.Config{Partitions: 3, Dial: l.dial}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,13 +319,13 @@ func use(t *testing.T, addr string, opts []client.Option, name string, calls int
 func TestHold(t *testing.T) {
 	t.Parallel()
 	held := make(chan bool, 1)
-	r, err := route.New(route.Config{Partitions: 2, Hold: 50 * time.Millisecond,
+	r, err := route.New(route.Config{Config: upstream.Config{Partitions: 2, Hold: 50 * time.Millisecond,
 		Dial: func(ctx context.Context, _ int, _ string) (net.Conn, context.Context, error) {
 			_, bounded := ctx.Deadline()
 			held <- bounded
 			<-ctx.Done()
 			return nil, nil, ctx.Err()
-		}})
+		}}})
 	if err != nil {
 		t.Fatal(err)
 	}

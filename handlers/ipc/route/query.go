@@ -29,7 +29,7 @@ func (s *session) query(whole []byte) bool {
 	if s.waiting > 0 && s.waiting+len(whole) > unsentBytes {
 		return false
 	}
-	q := &query{s: s, id: bytes.Clone(s.req.ID), partition: int(s.r.keys.PartitionOf(placement.Topic, s.field[0].Data))}
+	q := &query{s: s, id: bytes.Clone(s.req.ID), partition: int(s.r.owners.PartitionOf(placement.Topic, s.field[0].Data))}
 	q.number = s.add(q)
 	if !s.ask(q.partition, q.number, len(q.id), "commbus", "Query", s.req.Body) {
 		delete(s.calls, q.number)
@@ -54,18 +54,19 @@ func (q *query) frame(l *leg, t frame.Type, rest []byte) (wait, ok bool) {
 
 // cancel has the query cancelled. u, which may be nil, waits for that.
 func (q *query) cancel(number uint32, u *unsubscription) {
-	c := &cancellation{u: u}
-	c.number = q.s.add(c)
-	c.s = q.s
-	q.s.ask(q.partition, c.number, 0, "commbus", "Unsubscribe", streamIDBody(q.s.appendID(nil, number, len(q.id))))
+	q.s.cancelAt(q.partition, number, len(q.id), u)
 }
 
-// streamIDBody is the body of an Unsubscribe.
-func streamIDBody(id []byte) []byte {
-	return mpack.AppendStr(mpack.AppendStr(mpack.AppendMap(nil, 1), "stream_id"), id)
+// cancelAt has a partition end a call; size is the length of the client's identifier. u, which may
+// be nil, waits for the reply.
+func (s *session) cancelAt(partition int, number uint32, size int, u *unsubscription) {
+	c := &cancellation{s: s, u: u}
+	c.number = s.add(c)
+	body := mpack.AppendStr(mpack.AppendMap(nil, 1), "stream_id")
+	s.ask(partition, c.number, 0, "commbus", "Unsubscribe", mpack.AppendStr(body, s.appendID(nil, number, size)))
 }
 
-// cancellation is the Unsubscribe of a query.
+// cancellation is the Unsubscribe of a query, or of a stream at one partition.
 type cancellation struct {
 	s      *session
 	number uint32

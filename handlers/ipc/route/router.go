@@ -12,7 +12,7 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/codec/wire"
-	"trunkline/engine/cluster/placement"
+	"trunkline/engine/cluster/upstream"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
 	"trunkline/handlers/ipc"
@@ -28,20 +28,12 @@ const (
 	defaultReadTimeout    = 30 * time.Second
 	defaultWriteTimeout   = 10 * time.Second
 	defaultShutdownGrace  = 5 * time.Second
-	defaultHold           = 10 * time.Second
 )
 
-// Config holds the settings of a Router. Dial and Partitions are required; other zero fields take
-// the defaults of kernel-ipc §6, or those named there.
+// Config holds the settings of a Router. Dial and Partitions are required, the latter from 2 to
+// maxPartitions; other zero fields take the defaults of kernel-ipc §6, or those named there.
 type Config struct {
-	// Partitions is how many partitions the cluster has, from 2 to maxPartitions.
-	Partitions int
-	// Dial connects to the owner of a partition, in the name of a client, and waits for an owner
-	// until ctx ends. What it returns speaks plain kernel IPC. owns ends when that owner has lost
-	// the partition: then the connection is closed, and its late replies are not used.
-	Dial func(ctx context.Context, partition int, client string) (leg net.Conn, owns context.Context, err error)
-	// Hold bounds a Dial. 0: 10 s.
-	Hold time.Duration
+	upstream.Config
 	// MaxFrameBytes is that of the services, too.
 	MaxFrameBytes  int
 	MaxConnections int
@@ -59,7 +51,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Hold = cmp.Or(c.Hold, defaultHold)
 	c.MaxFrameBytes = cmp.Or(c.MaxFrameBytes, wire.DefaultMaxFrame)
 	c.MaxConnections = cmp.Or(c.MaxConnections, defaultMaxConnections)
 	c.MaxInFlight = cmp.Or(c.MaxInFlight, defaultMaxInFlight)
@@ -76,7 +67,7 @@ func (c Config) withDefaults() Config {
 // Router serves the clients of a node. Its methods may be called from any goroutine.
 type Router struct {
 	cfg     Config
-	keys    placement.Keyspace
+	owners  upstream.Owners
 	routing *ipc.Routing
 	clients *stream.Host
 	legs    *stream.Host
@@ -93,11 +84,7 @@ func New(cfg Config) (*Router, error) {
 	if cfg.Partitions < 2 || cfg.Partitions > maxPartitions {
 		return nil, fmt.Errorf("cannot route to %d partitions: want 2 to %d", cfg.Partitions, maxPartitions)
 	}
-	keys, err := placement.NewKeyspace(cfg.Partitions)
-	if err != nil {
-		return nil, err
-	}
-	r := &Router{cfg: cfg, keys: keys, routing: ipc.NewRouting()}
+	r := &Router{cfg: cfg, owners: upstream.New(cfg.Config), routing: ipc.NewRouting()}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	limits := link.Limits{
 		UnsentBytes: unsentBytes, ChunkBytes: link.DefaultChunkBytes, FrameBytes: cfg.MaxFrameBytes + frame.PrefixSize,

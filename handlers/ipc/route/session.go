@@ -144,7 +144,7 @@ func (s *session) home(route *ipc.Route) int {
 	if s.field[0].Kind != mpack.Str {
 		return 0
 	}
-	return int(s.r.keys.PartitionOf(route.Kind, s.field[0].Data))
+	return int(s.r.owners.PartitionOf(route.Kind, s.field[0].Data))
 }
 
 // takeWhole is take for a request that has to be read to its end first.
@@ -192,7 +192,7 @@ func (s *session) idempotencyKey() []byte {
 // that a repetition meets its answer, or else the next one.
 func (s *session) anyHome() int {
 	if key := s.idempotencyKey(); key != nil {
-		return int(s.r.keys.PartitionOf(placement.Process, key))
+		return int(s.r.owners.PartitionOf(placement.Process, key))
 	}
 	return s.nextTurn()
 }

@@ -197,9 +197,7 @@ func (st *liveStream) end(u *unsubscription) {
 	}
 	st.ending = true
 	for left := st.live &^ st.over; left != 0; left &= left - 1 {
-		c := &cancellation{s: st.s}
-		c.number = st.s.add(c)
-		st.s.ask(bits.TrailingZeros64(left), c.number, 0, "commbus", "Unsubscribe", streamIDBody(st.s.appendID(nil, st.number, len(st.id))))
+		st.s.cancelAt(bits.TrailingZeros64(left), st.number, len(st.id), nil)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"trunkline/engine/cluster/upstream"
 )
 
 // leg is a connection of a client to the owner of a partition. One request at a time has it.
@@ -86,8 +88,6 @@ func (l *leg) close() {
 
 // cut closes the connection at once: the end of TLS would wait for the owner.
 func (l *leg) cut() {
-	if secure, ok := l.Conn.(interface{ NetConn() net.Conn }); ok {
-		_ = secure.NetConn().Close()
-	}
+	_ = upstream.Cut(l.Conn)
 	_ = l.Close()
 }

@@ -24,6 +24,7 @@ import (
 
 	"trunkline/engine/cluster/peer"
 	"trunkline/engine/cluster/placement"
+	"trunkline/engine/cluster/upstream"
 	"trunkline/engine/link"
 	"trunkline/engine/store"
 	"trunkline/engine/store/rows"
@@ -198,7 +199,7 @@ func setUp(t testing.TB, as setup) *cluster {
 	for p := range as.partitions {
 		c.own(p)
 	}
-	cfg := Config{Partitions: as.partitions, Hold: patience, MaxConnections: 100, IDs: fixedID}
+	cfg := Config{Config: upstream.Config{Partitions: as.partitions, Hold: patience}, MaxConnections: 100, IDs: fixedID}
 	if as.config != nil {
 		as.config(&cfg)
 	}

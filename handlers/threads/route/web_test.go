@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/cluster/upstream"
 	"trunkline/handlers/threads/web"
 )
 
@@ -247,10 +248,10 @@ func TestSilentOwner(t *testing.T) {
 		}
 		ended <- err
 	}()
-	w := newWeb(Config{Partitions: 1, IDs: fixedID, Dial: func(context.Context, int, string) (net.Conn, context.Context, error) {
+	w := newWeb(Config{IDs: fixedID, Config: upstream.Config{Partitions: 1, Dial: func(context.Context, int, string) (net.Conn, context.Context, error) {
 		nc, err := net.Dial("tcp4", ln.Addr().String())
 		return nc, context.Background(), err
-	}}, web.Limits{})
+	}}}, web.Limits{})
 	w.gone = time.Millisecond
 	clients, served := listen(t), make(chan error)
 	go func() { served <- w.Serve(clients) }()

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/cmd/trunkline/internal/systemd"
+	"trunkline/engine/cluster/control"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/obs"
@@ -41,6 +43,8 @@ const (
 	reasonFull       = "storage_full"
 	// reasonNoOwner is shown by a node that knows of no owner to forward its clients to.
 	reasonNoOwner = "no_owner"
+	// reasonReplicaDamaged is shown by a node whose copy of the journal is damaged.
+	reasonReplicaDamaged = "replica_damaged"
 )
 
 // adminGrace is how long the admin listener may take to finish its last answers, after the drain.
@@ -80,16 +84,19 @@ type Options struct {
 	Notify func(states string)
 	// Watchdog is how often the supervisor wants a sign of life; 0: never.
 	Watchdog time.Duration
-	// Again: Run has returned ErrOwnershipLost before. It waits for the other nodes without end.
+	// Again: Run has returned control.ErrOwnershipLost before. It waits for the other nodes without
+	// end.
 	Again bool
 
 	openStore func(embedded.Config) (diskStore, error) // nil: embedded.Open; for tests
-	files     *stream.Files                            // of all connections; nil: they are not counted
-	certs     certificates
-	recorder  *obs.Recorder // of latencies; nil: they are not kept
-	cluster   *cluster      // nil: there are no other nodes
-	lease     *lease        // of one replica; nil without a cluster
-	kept      kept          // listeners of replicas; nil without a cluster
+	// dial connects to the kernel services of owners. nil: the cluster's; for tests.
+	dial     func(ctx context.Context, partition int, client string) (net.Conn, context.Context, error)
+	files    *stream.Files // of all connections; nil: they are not counted
+	certs    certificates
+	recorder *obs.Recorder  // of latencies; nil: they are not kept
+	cluster  *control.Node  // nil: there are no other nodes
+	lease    *control.Lease // of one replica; nil without a cluster
+	kept     kept           // listeners of replicas; nil without a cluster
 }
 
 // server is one running instance.
@@ -139,7 +146,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	}
 	s, err := bind(cfg, o)
 	if err != nil {
-		return errors.Join(err, o.cluster.shutdown(ctx))
+		return errors.Join(err, o.cluster.Shutdown(ctx))
 	}
 	defer close(s.stopped)
 	s.banner(o)
@@ -148,7 +155,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 		s.log.Warn("other users can look into the directory of the store", "dir", cfg.Store.Dir, "mode", mode, "fix",
 			"chmod 700 "+cfg.Store.Dir)
 	}
-	s.announce()
+	o.cluster.Announce()
 	if s.admin != nil { // before the store is read, so that it can be asked how far that is
 		go func() { s.report(s.admin.Serve()) }()
 	}
@@ -173,10 +180,10 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 // has for itself, and has its replicas follow their journals.
 func (s *server) begin(ctx context.Context) error {
 	if c := s.options.cluster; c != nil {
-		s.ready.When(reasonNoOwner, s.ownerless)
-		s.ready.When(reasonReplicaDamaged, c.damaged)
+		s.ready.When(reasonNoOwner, c.Ownerless)
+		s.ready.When(reasonReplicaDamaged, c.Damaged)
 		s.ready.Release(reasonRecovering)
-		if err := c.member.Answer(c.cfg.Name, c.id, s.answer); err != nil {
+		if err := c.Begin(); err != nil {
 			return err
 		}
 		running, end := context.WithCancel(context.Background())
@@ -184,7 +191,6 @@ func (s *server) begin(ctx context.Context) error {
 		for _, p := range s.parts {
 			go p.run(running)
 		}
-		c.serving.Go(s.watchRoom)
 		s.router.serve(s.report)
 	} else {
 		if err := s.first().kernel.recover(ctx, s.failed); err != nil {
@@ -213,13 +219,13 @@ func (s *server) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			go s.refuseReloads()
-			s.options.cluster.leave()
+			s.options.cluster.Leave()
 			return s.lameDuck()
 		case err := <-s.failed:
 			go s.refuseReloads()
 			s.log.Error("stopping", "error", err)
 			return err
-		case err := <-s.options.cluster.losses():
+		case err := <-s.options.cluster.Losses():
 			go s.refuseReloads()
 			s.log.Error("the node cannot go on", "error", err)
 			return err
@@ -249,6 +255,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	}
 	s := &server{options: o, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1), stopped: make(chan struct{}), started: time.Now(), version: o.Build.Version}
 	s.cfg.Store(cfg)
+	o.cluster.Attach(s.host())
 	s.recovered = sync.OnceFunc(func() {
 		if o.Recovered != nil {
 			o.Recovered()
@@ -266,7 +273,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if err = s.openReplicas(); err != nil {
 		return nil, err
 	}
-	if o.cluster.several() {
+	if o.cluster.Several() {
 		if s.router, err = s.openRouting(plain); err != nil {
 			return nil, err
 		}
@@ -294,9 +301,12 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		InsecureBind: cfg.Admin.InsecureBind || cfg.Admin.HasTokens(), PublicMetrics: cfg.Admin.PublicMetrics,
 		AllowedHosts: cfg.Admin.AllowedHosts, Pprof: cfg.Admin.Pprof,
 		Live: s.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
-		Recovery: func() *ops.Recovery { return s.first().kernel.store.recovery() }, Store: s.viewStore, Standing: s.standing,
-		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor, Reload: s.lastReload, Cluster: s.viewCluster(),
+		Recovery: func() *ops.Recovery { return s.first().kernel.store.recovery() }, Store: s.viewStore, Standing: o.cluster.Standing,
+		Projects: s.exacta.view(), Latencies: o.recorder.Latencies, Slow: o.recorder.Slow, Connections: s.connections, Monitor: s.monitor, Reload: s.lastReload,
 		Overview: func() obs.Overview { return s.overview(o.recorder.Latencies(), time.Now()) },
+	}
+	if o.cluster != nil {
+		oc.Cluster = o.cluster.View
 	}
 	if s.console, err = s.openConsole(&oc, o.Build.Version); err != nil {
 		return nil, err

@@ -1,12 +1,11 @@
 package app
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/cluster/upstream"
 	"trunkline/engine/obs"
 	"trunkline/handlers/ipc/route"
 	threadroute "trunkline/handlers/threads/route"
@@ -17,13 +16,13 @@ import (
 type routing struct {
 	*route.Router
 	kernel     *listener
-	inside     *pipes    // clients in this process
-	web, lines *listener // of agent threads; nil where they are closed
+	inside     *upstream.Local // clients in this process
+	web, lines *listener       // of agent threads; nil where they are closed
 }
 
 // openRouting binds the addresses of the kernel endpoint and of agent threads.
 func (s *server) openRouting(o Options) (_ *routing, err error) {
-	r, cfg := &routing{inside: newPipes()}, s.cfg.Load()
+	r, cfg := &routing{inside: upstream.NewLocal()}, s.cfg.Load()
 	defer func() {
 		if err != nil {
 			r.abort()
@@ -36,8 +35,12 @@ func (s *server) openRouting(o Options) (_ *routing, err error) {
 	if err = r.kernel.bind(o, false); err != nil {
 		return nil, err
 	}
+	owners := o.cluster.Upstream(kernelService)
+	if o.dial != nil {
+		owners.Dial = o.dial
+	}
 	r.Router, err = route.New(route.Config{
-		Partitions: len(s.parts), Dial: s.dialer(kernelService), Hold: o.cluster.term, MaxFrameBytes: k.MaxFrameBytes, MaxConnections: k.MaxConnections,
+		Config: owners, MaxFrameBytes: k.MaxFrameBytes, MaxConnections: k.MaxConnections,
 		ReadTimeout: k.ReadTimeout, WriteTimeout: k.WriteTimeout, ShutdownGrace: k.ShutdownGrace, Refuse: s.first().kernel.svc.AppendRefusal, Logger: s.log,
 	})
 	if err != nil {
@@ -51,12 +54,12 @@ func (s *server) openRouting(o Options) (_ *routing, err error) {
 		return nil, err
 	}
 	rc := threadroute.Config{
-		Partitions: len(s.parts), Dial: s.dialer(threadsService), Hold: o.cluster.term,
+		Config: o.cluster.Upstream(threadsService),
 		MaxConnections: cfg.Threads.MaxConnections, Files: o.files, Logger: s.log,
 		IDs: func(dst []byte) []byte { return s.first().kernel.rt.Threads.AppendRequestID(dst) },
 	}
 	r.web.handTo(threadroute.NewWeb(rc))
-	rc.Dial = s.dialer(linesService)
+	rc.Config = o.cluster.Upstream(linesService)
 	r.lines.handTo(threadroute.NewLines(rc))
 	return r, nil
 }
@@ -115,34 +118,4 @@ func (r *routing) abort() {
 	for _, l := range r.listeners() {
 		l.abort()
 	}
-}
-
-// dialer returns what connects to the owner of a partition in the name of a client
-// (route.Config.Dial).
-func (s *server) dialer(service string) func(ctx context.Context, partition int, client string) (net.Conn, context.Context, error) {
-	return func(ctx context.Context, partition int, client string) (net.Conn, context.Context, error) {
-		for {
-			l := s.parts[partition].current.Load().lease
-			conn, owns, err := l.dial(ctx, service, client)
-			if err == nil || ctx.Err() != nil || l.ended.Err() == nil {
-				return conn, owns, err
-			}
-			if !pause(ctx, ownerChecks) { // another replica takes the place of this one
-				return nil, nil, ctx.Err()
-			}
-		}
-	}
-}
-
-// dial connects to a service of the owner of the partition, which may be this node.
-func (l *lease) dial(ctx context.Context, service, client string) (net.Conn, context.Context, error) {
-	if l.owns.Load() {
-		if conn, err := l.local[service].dial(ctx, client); err == nil {
-			return conn, l.ended, nil
-		}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(l.ended, cancel)()
-	return l.node.reach(ctx, l.view, service, l.partition, client)
 }

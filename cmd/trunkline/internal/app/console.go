@@ -57,8 +57,10 @@ func (s *server) openConsole(oc *ops.Config, version string) (*consolePages, err
 		Standing: oc.Standing, Unready: p.unready,
 	}
 	if c := s.options.cluster; c != nil {
-		src.Order = s.order
-		src.Cluster = func() obs.Cluster { return oc.Cluster(c.closed, false) }
+		src.Order = func(ctx context.Context, o console.ClusterOrder) error {
+			return c.Order(ctx, o.Verb, o.Partition, o.Node)
+		}
+		src.Cluster = func() obs.Cluster { return c.View(c.Closed(), false) }
 	}
 	if s.exacta != nil {
 		src.Projects, src.Project, src.Cancel = p.projects, p.project, p.cancel
@@ -93,12 +95,12 @@ func (p *consolePages) unready() error {
 	if slices.ContainsFunc(p.s.replicas(), func(r *replica) bool { return r.kernel.whole.Load() }) {
 		return nil
 	}
-	st := p.s.standing()
+	st := p.s.options.cluster.Standing()
 	text := st.Standby()
 	if text == "" {
 		return errNotReady
 	}
-	if admin := p.s.options.cluster.roll.admin(st.Owner); admin != "" {
+	if admin := p.s.options.cluster.Admin(st.Owner); admin != "" {
 		return fmt.Errorf("%s: the console of the owner shows this, on its admin address %s", text, admin)
 	}
 	return fmt.Errorf("%s: the console of the owner shows this", text)
@@ -110,7 +112,7 @@ func (p *consolePages) dial() (*client.Conn, error) {
 	if p.s.router != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
 		defer cancel()
-		conn, err := p.s.router.inside.dial(ctx, "console")
+		conn, err := p.s.router.inside.Dial(ctx, "console")
 		if err != nil {
 			return nil, errNotReady
 		}
@@ -122,18 +124,18 @@ func (p *consolePages) dial() (*client.Conn, error) {
 	here, there := net.Pipe()
 	go func() {
 		if r.lease != nil {
-			defer context.AfterFunc(r.lease.ended, func() { _ = there.Close() })()
+			defer context.AfterFunc(r.lease.Ended(), func() { _ = there.Close() })()
 		}
 		_ = p.host.ServeSession(there, "console", r.kernel.svc.Open)
 	}()
 	return client.New(here), nil
 }
 
-// notFound returns console.ErrNotFound for the answer of that meaning.
+// notFound returns obs.ErrNotFound for the answer of that meaning.
 func notFound(err error) error {
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Code == wire.NotFound {
-		return fmt.Errorf("%w: %s", console.ErrNotFound, refused.Message)
+		return fmt.Errorf("%w: %s", obs.ErrNotFound, refused.Message)
 	}
 	return err
 }
@@ -151,7 +153,7 @@ func (p *consolePages) process(ctx context.Context, pid string) (d console.Proce
 	d.Process = console.Process{PID: got.PID, RequestID: got.RequestID, UserID: got.UserID, SessionID: got.SessionID,
 		State: got.State, Priority: got.Priority, Stage: got.CurrentStage, Usage: console.Usage(got.Usage)}
 	state, err := c.GetSessionState(ctx, pid)
-	if err = notFound(err); errors.Is(err, console.ErrNotFound) {
+	if err = notFound(err); errors.Is(err, obs.ErrNotFound) {
 		return d, nil
 	}
 	if err != nil {
@@ -224,7 +226,7 @@ func (p *consolePages) projects() []console.Project {
 func (p *consolePages) project(id string, limit int) (d console.ProjectDetail, err error) {
 	open, lines, ok := p.s.exacta.srv.Events(id, limit)
 	if !ok {
-		return d, fmt.Errorf("%w: project %q is not open", console.ErrNotFound, id)
+		return d, fmt.Errorf("%w: project %q is not open", obs.ErrNotFound, id)
 	}
 	d.Project = shownProject(&open)
 	for line := range bytes.Lines(lines) {
@@ -238,7 +240,7 @@ func (p *consolePages) cancel(ctx context.Context, id string) error {
 	srv := p.s.exacta.srv
 	open, _, ok := srv.Events(id, 0)
 	if !ok {
-		return fmt.Errorf("%w: project %q is not open", console.ErrNotFound, id)
+		return fmt.Errorf("%w: project %q is not open", obs.ErrNotFound, id)
 	}
 	here, there := net.Pipe()
 	go func() {

@@ -315,7 +315,7 @@ func TestConsoleThreads(t *testing.T) {
 	if err != nil || len(d.Messages) != 1 || d.Messages[0].Body != "message 2" || d.Messages[0].Sender != "boss" || d.Messages[0].Seq != 2 || d.Next != 2 || !d.More || d.Latest != 3 {
 		t.Errorf("%+v %v", d, err)
 	}
-	if _, err = p.thread("nothing", 0, 1); !errors.Is(err, console.ErrNotFound) {
+	if _, err = p.thread("nothing", 0, 1); !errors.Is(err, obs.ErrNotFound) {
 		t.Errorf("a thread that is not there: %v", err)
 	}
 }

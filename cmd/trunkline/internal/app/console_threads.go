@@ -11,6 +11,7 @@ import (
 
 	"trunkline/engine/bus"
 	"trunkline/engine/kernel"
+	"trunkline/engine/obs"
 	core "trunkline/engine/threads"
 	"trunkline/handlers/console"
 )
@@ -107,7 +108,7 @@ func (p *consolePages) thread(id string, after uint64, limit int) (d console.Thr
 	if whole == 0 {
 		return d, errNotReady
 	}
-	return d, fmt.Errorf("%w: thread %q", console.ErrNotFound, id)
+	return d, fmt.Errorf("%w: thread %q", obs.ErrNotFound, id)
 }
 
 // readThread shows messages of a thread.

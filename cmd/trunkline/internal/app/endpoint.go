@@ -32,8 +32,8 @@ type endpoint struct {
 func openEndpoint(cfg *config.Config, o Options) (_ *endpoint, err error) {
 	rt := runtime.New(runtimeConfig(cfg, o))
 	k, l := &cfg.Kernel, &listener{label: "kernel ipc", section: "kernel", protocol: protocolIPC, service: kernelService,
-		access: &cfg.Kernel.Access, name: o.named(protocolIPC), legs: o.cluster.several(),
-		most: func(c *config.Config) int { return o.cluster.legs(c.Kernel.MaxConnections) }}
+		access: &cfg.Kernel.Access, name: o.named(protocolIPC), legs: o.cluster.Several(),
+		most: func(c *config.Config) int { return o.cluster.Legs(c.Kernel.MaxConnections) }}
 	e := &endpoint{listener: l, rt: rt, svc: ipc.NewService(serviceConfig(cfg, o), rt), options: o}
 	if e.store, err = newStorage(&cfg.Store, rt, o); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (e *endpoint) shutdown(ctx context.Context) error {
 		e.beforeStore()
 	}
 	e.rt.Close()
-	e.options.lease.release(e.rt.Store)
+	e.options.lease.Release(e.rt.Store)
 	return errors.Join(err, e.store.Close(), e.rt.CloseRows())
 }
 
@@ -96,16 +96,16 @@ func (e *endpoint) abort() {
 
 // named returns what the names of connections of a partition begin with.
 func (o *Options) named(protocol string) string {
-	if !o.cluster.several() {
+	if !o.cluster.Several() {
 		return protocol
 	}
-	return fmt.Sprintf("%s.%d", protocol, o.lease.partition)
+	return fmt.Sprintf("%s.%d", protocol, o.lease.Partition())
 }
 
 // loops returns how many event loops a partition has: where there are several partitions, its
 // connections come by the router, and none needs a loop.
 func (o *Options) loops(wanted int) int {
-	if o.cluster.several() {
+	if o.cluster.Several() {
 		return 1
 	}
 	return wanted
@@ -148,9 +148,7 @@ func runtimeConfig(cfg *config.Config, o Options) runtime.Config {
 	c.Journaled = cfg.Store.Mode != config.StoreMemory
 	c.IdempotencyTTL = cfg.Toolhost.IdempotencyTTL
 	c.SnapshotBytes, c.SnapshotInterval = cfg.Store.SnapshotBytes, cfg.Store.SnapshotInterval
-	if c.Partitions = o.cluster.partitions(); o.lease != nil {
-		c.Partition = o.lease.partition
-	}
+	c.Partitions, c.Partition = o.cluster.Partitions(), o.lease.Partition()
 	c.Threads = threadsConfig(&cfg.Threads, o)
 	return c
 }

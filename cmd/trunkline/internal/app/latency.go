@@ -10,7 +10,6 @@ import (
 
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
-	"trunkline/handlers/console"
 	"trunkline/handlers/threads/supervisor"
 )
 
@@ -46,7 +45,7 @@ func (s *server) dropConnection(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: connection %q is not open", console.ErrNotFound, name)
+	return fmt.Errorf("%w: connection %q is not open", obs.ErrNotFound, name)
 }
 
 // registerLatency adds the metrics of latencies and of certificates.

@@ -30,10 +30,10 @@ func (s *server) grace() time.Duration { return s.cfg.Load().Kernel.ShutdownGrac
 // openReplicas makes the first replica of each partition.
 func (s *server) openReplicas() error {
 	c := s.options.cluster
-	if s.options.RecoverTo != 0 && c.several() {
-		return fmt.Errorf("cannot recover to index %d: the journal has %d partitions, each with indexes of its own", s.options.RecoverTo, c.partitions())
+	if s.options.RecoverTo != 0 && c.Several() {
+		return fmt.Errorf("cannot recover to index %d: the journal has %d partitions, each with indexes of its own", s.options.RecoverTo, c.Partitions())
 	}
-	for n := range c.partitions() {
+	for n := range c.Partitions() {
 		c, err := s.newReplica(n, false)
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func (s *server) endReplicas() (err error) {
 	if s.options.cluster == nil {
 		return s.first().shutdown(s.grace(), toolGrace)
 	}
-	if !s.options.cluster.dead.Load() {
+	if !s.options.cluster.Dead() {
 		s.router.shutdown(s.grace()) // what its clients have asked is answered
 	}
 	s.end()
@@ -81,7 +81,7 @@ const leaveWithin = 5 * time.Second
 // leaveCluster is the last act of a server.
 func (s *server) leaveCluster() {
 	s.options.kept.close()
-	if err := within(leaveWithin, s.options.cluster.shutdown); err != nil {
+	if err := within(leaveWithin, s.options.cluster.Shutdown); err != nil {
 		s.log.Warn("cannot leave the cluster in order", "error", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"trunkline/engine/cluster/control"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/kernel"
@@ -241,7 +242,7 @@ func (s *server) register(reg *obs.Registry) error {
 	if c := s.options.cluster; c != nil {
 		err = errors.Join(err,
 			addReplicas(s, reg, leaseMetrics, s.readLease),
-			addMetrics(reg, nodeMetrics, func() *cluster { return c }))
+			addMetrics(reg, nodeMetrics, func() *control.Node { return c }))
 	}
 	if s.router != nil {
 		err = errors.Join(err, addMetrics(reg, routerMetrics, func() *route.Stats { st := s.router.Stats(); return &st }))

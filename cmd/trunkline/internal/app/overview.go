@@ -15,7 +15,7 @@ func (s *server) overview(latencies []obs.Latency, now time.Time) obs.Overview {
 		At: now.UTC(), Version: s.version, UptimeSeconds: now.Sub(s.started).Seconds(),
 		Ready: len(reasons) == 0, Reasons: reasons,
 		Processes: map[string]int64{}, Connections: map[string]int64{}, Latencies: append([]obs.Latency{}, latencies...),
-		Cluster: s.standing(),
+		Cluster: s.options.cluster.Standing(),
 	}
 	s.addService(&o)
 	s.addConnections(&o)

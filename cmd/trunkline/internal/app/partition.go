@@ -10,6 +10,7 @@ import (
 	"trunkline/engine/cluster/peer"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
+	"trunkline/engine/link"
 )
 
 // partition is the place of one replica after the other. A server alone has one partition, and one
@@ -22,12 +23,11 @@ type partition struct {
 	err     error         // of the last replica, once it has ended
 }
 
-// handOver is an order to give a partition to another node. It is for one lease: a node that owns
-// the partition again later keeps it.
-type handOver struct {
-	to   string
-	done chan struct{} // closed when the journal is given up
-}
+// damagedCluster is damage that no other node could help with.
+type damagedCluster struct{ error }
+
+// Unwrap returns what was found.
+func (d damagedCluster) Unwrap() error { return d.error }
 
 // againPause is left before a journal is followed anew, which may fail for the same reason.
 const againPause = time.Second
@@ -62,7 +62,7 @@ func (p *partition) live(ctx context.Context, c *replica) bool {
 		return false
 	case err != nil:
 		c.abort()
-		if !followsAnew(err, c.lease.again || s.options.RecoverTo == 0, c.lease.again) {
+		if !followsAnew(err, c.again || s.options.RecoverTo == 0, c.again) {
 			if errors.As(err, new(*journal.DamageError)) && s.options.cluster != nil {
 				err = damagedCluster{err}
 			}
@@ -70,39 +70,29 @@ func (p *partition) live(ctx context.Context, c *replica) bool {
 			return false
 		}
 		s.log.Warn("following the journal anew", "partition", p.number, "error", err)
-		return pause(ctx, againPause)
+		return link.Pause(ctx, againPause)
 	}
 	s.recovered()
 	c.ownListeners()
 	c.serve(s.report)
-	c.lease.own(c.kernel.rt.Store)
+	c.lease.Own(c.kernel.rt.Store)
 	select {
 	case <-ctx.Done():
-		if s.options.cluster.dead.Load() {
+		if s.options.cluster.Dead() {
 			c.cut()
 			return false
 		}
 		p.err = c.shutdown(s.grace(), toolGrace)
-	case err := <-c.lease.lost:
+	case err := <-c.lease.Lost():
 		s.log.Error("another node may own the journal: nothing more is answered", "partition", p.number, "error", err)
 		c.cut()
-	case h := <-c.lease.orders:
-		c.lease.next = h.to
+	case h := <-c.lease.Orders():
+		c.lease.HandTo(h.To)
 		err := c.shutdown(handOverGrace, handOverGrace)
-		s.log.Info("the journal is handed over", "partition", p.number, "to", h.to, "error", err)
-		close(h.done)
+		s.log.Info("the journal is handed over", "partition", p.number, "to", h.To, "error", err)
+		h.Done()
 	}
 	return ctx.Err() == nil
-}
-
-// pause waits, and reports whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // followsAnew reports whether another replica may succeed where one has failed with err: another
@@ -115,7 +105,7 @@ func followsAnew(err error, keeps, again bool) bool {
 // standBy has clients of a replica forwarded to the owner of its partition until what it returns is
 // called. Those that wait for an owner then are forwarded to this node, should it be the next one.
 func (s *server) standBy(c *replica) (stop func()) {
-	f := c.lease.newForwarder()
+	f := c.lease.NewForwarder()
 	var serving sync.WaitGroup
 	for _, l := range c.listeners() {
 		for _, b := range l.bound {
@@ -130,14 +120,4 @@ func (s *server) standBy(c *replica) (stop func()) {
 		f.Yield()
 		serving.Wait()
 	}
-}
-
-// ownerless reports whether a partition is neither owned nor followed here.
-func (s *server) ownerless() bool {
-	for _, p := range s.parts {
-		if l := p.current.Load().lease; !l.owns.Load() && !l.follows() {
-			return true
-		}
-	}
-	return false
 }

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
-	"trunkline/engine/cluster/peer"
+	"trunkline/engine/cluster/control"
+	"trunkline/engine/cluster/node"
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/handlers/ipc/client"
@@ -51,12 +53,9 @@ func newPartitionsRig(t *testing.T, change func(*config.Config), set ...string) 
 			if err := c.kernel.recover(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
-			c.lease.owns.Store(true)
 			if i == p {
-				c.kernel.peers = []bound{{ln: c.lease.local[kernelService], kind: kindLocal}}
+				c.kernel.peers = []bound{{ln: c.lease.Local(kernelService), kind: kindLocal}}
 				c.kernel.serve(s.report)
-			} else { // what is for the partition goes to its owner
-				c.lease.local = r.nodes[p].parts[p].current.Load().lease.local
 			}
 		}
 	}
@@ -82,12 +81,18 @@ func (r *partitionsRig) advance(d time.Duration) { r.mono.Add(int64(d)) }
 func (r *partitionsRig) bind(cfg *config.Config, id string) *server {
 	r.t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	c := &cluster{cfg: &cfg.Cluster, id: id, ids: []string{"n1", "n2", "n3"}, term: cfg.Cluster.Lease, log: log,
-		watches: make([]atomic.Pointer[copyWatch], rigNodes),
-		dial:    peer.Config{Cluster: "rig", Node: id, Term: cfg.Cluster.Lease, Logger: log}}
-	c.dialer = peer.NewDialer(&c.dial)
-	c.closed, c.close = context.WithCancel(r.t.Context())
-	s, err := bind(cfg, Options{Build: obs.ReadBuild("test", "rev"), Logger: log, Banner: io.Discard, cluster: c})
+	nc, err := clusterConfig(cfg, log)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	nc.Name, nc.ID = "rig", id
+	nc.Embedded.Routes = []node.Route{{Node: "n1"}, {Node: "n2"}, {Node: "n3"}}
+	dial := func(ctx context.Context, partition int, client string) (net.Conn, context.Context, error) {
+		l := r.nodes[partition].parts[partition].current.Load().lease
+		conn, err := l.Local(kernelService).Dial(ctx, client)
+		return conn, l.Ended(), err
+	}
+	s, err := bind(cfg, Options{Build: obs.ReadBuild("test", "rev"), Logger: log, Banner: io.Discard, cluster: control.New(nc), dial: dial})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -132,7 +137,6 @@ func (r *partitionsRig) end() {
 	for i, s := range r.nodes {
 		for p, part := range s.parts {
 			c := part.current.Load()
-			c.lease.owns.Store(false) // there is no journal to release
 			if i == p {
 				if err := c.kernel.shutdown(ctx); err != nil {
 					r.t.Error(err)
@@ -140,10 +144,11 @@ func (r *partitionsRig) end() {
 			} else {
 				c.kernel.abort()
 			}
-			c.lease.close()
+			c.lease.Close()
 		}
-		s.options.cluster.close()
-		s.options.cluster.dialer.Close()
+		if err := s.options.cluster.Shutdown(ctx); err != nil {
+			r.t.Error(err)
+		}
 		select {
 		case err := <-s.failed:
 			r.t.Error(err)

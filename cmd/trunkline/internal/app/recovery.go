@@ -98,7 +98,7 @@ func tenths(f float64) float64 { return math.Round(f*10) / 10 }
 // recovery returns how far it is, nil while there is none. A node of a cluster goes on to follow
 // the log, which is no recovery any more once it has read of an owner.
 func (s *storage) recovery() *ops.Recovery {
-	if s == nil || s.options.lease.hasRead() {
+	if s == nil || s.options.lease.HasRead() {
 		return nil
 	}
 	return s.progress.view(time.Now())
@@ -147,7 +147,7 @@ const interruptGrace = 2 * time.Second
 // interrupt ends a recovery because of cause; damage that it met meanwhile is not kept back.
 func (s *storage) interrupt(done <-chan error, cause error) error {
 	s.stopped.Store(true)
-	s.options.lease.interrupt()
+	s.options.lease.Interrupt()
 	var err error
 	select {
 	case err = <-done:

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/cluster/control"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/runtime"
@@ -429,11 +430,10 @@ func TestAStartWaitsForItsStreams(t *testing.T) {
 	f := func(within time.Duration, want string) {
 		t.Helper()
 		c := settings(t, "store.mode=always", "store.dir="+t.TempDir())
-		c.Cluster.JoinTimeout = within
-		node := &cluster{cfg: &c.Cluster, term: time.Minute, log: slog.New(slog.DiscardHandler)}
-		node.closed, node.close = context.WithCancel(t.Context())
-		defer node.close()
-		o := Options{Logger: node.log, cluster: node, lease: node.newLease(0, false)}
+		log := slog.New(slog.DiscardHandler)
+		node := control.New(control.Config{Lease: time.Minute, JoinTimeout: within, Partitions: 1, Logger: log})
+		defer func() { _ = node.Shutdown(t.Context()) }()
+		o := Options{Logger: log, cluster: node, lease: node.NewLease(0, false)}
 		rt := runtime.New(runtimeConfig(c, o))
 		s, err := newStorage(&c.Store, rt, o)
 		if err != nil {

@@ -131,9 +131,7 @@ func (s *server) takeOver(ctx context.Context, now time.Time) (changed, restart 
 
 // limit applies the limits of cfg.
 func (s *server) limit(cfg *config.Config) {
-	if c := s.options.cluster; c.several() {
-		c.peers.SetMaxConnections(c.taken(cfg))
-	}
+	s.options.cluster.SetClients(clusterClients(cfg))
 	for _, l := range s.listeners() {
 		if l.most != nil {
 			l.clients.SetMaxConnections(l.most(cfg))

@@ -10,6 +10,7 @@ import (
 	core "trunkline/engine/threads"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/cluster/control"
 	"trunkline/handlers/ipc"
 )
 
@@ -18,7 +19,8 @@ import (
 // takes its place.
 type replica struct {
 	partition int
-	lease     *lease // nil where there are no other nodes
+	lease     *control.Lease // nil where there are no other nodes
+	again     bool           // there was a replica before
 	kernel    *endpoint
 	tools     *toolEndpoint   // nil when toolhost.listen_addr is empty, and beyond partition 0
 	threads   *threadEndpoint // nil when they are closed
@@ -28,7 +30,8 @@ type replica struct {
 // one.
 func (s *server) newReplica(partition int, again bool) (_ *replica, err error) {
 	cfg, o := s.cfg.Load(), s.options
-	c := &replica{partition: partition, lease: o.cluster.newLease(partition, again || o.Again)}
+	c := &replica{partition: partition, again: again || o.Again}
+	c.lease = o.cluster.NewLease(partition, c.again)
 	if o.lease = c.lease; o.lease != nil {
 		o.Logger = o.Logger.With("partition", partition)
 	}
@@ -107,15 +110,15 @@ const withTLS = "+tls"
 // ownListeners opens the listeners for what nodes forward to this replica, and for what comes from
 // the routers of this node.
 func (c *replica) ownListeners() {
-	peers := c.lease.node.peers
+	node := c.kernel.options.cluster
 	for _, l := range c.listeners() {
-		l.peers = []bound{{ln: peers.Service(l.service, c.partition), kind: kindForwarded}}
-		if local := c.lease.local[l.service]; local != nil {
+		l.peers = []bound{{ln: node.Service(l.service, c.partition), kind: kindForwarded}}
+		if local := c.lease.Local(l.service); local != nil {
 			l.peers = append(l.peers, bound{ln: local, kind: kindLocal})
 		}
 		for _, b := range l.bound {
 			if b.tls != nil {
-				l.peers = append(l.peers, bound{ln: tls.NewListener(peers.Service(l.service+withTLS, c.partition), b.tls), kind: kindTLS})
+				l.peers = append(l.peers, bound{ln: tls.NewListener(node.Service(l.service+withTLS, c.partition), b.tls), kind: kindTLS})
 				break
 			}
 		}
@@ -135,13 +138,13 @@ func (c *replica) shutdown(grace, others time.Duration) error {
 	var othersErr error
 	c.kernel.beforeStore = func() { othersErr = <-ended } // their outcomes are in it
 	err := within(grace, c.kernel.shutdown)
-	c.lease.close()
+	c.lease.Close()
 	return errors.Join(err, othersErr)
 }
 
 // cut ends a replica that does not own its journal any more. Nothing is answered.
 func (c *replica) cut() {
-	c.lease.owns.Store(false) // the lease ends by itself: parts may answer until they are closed
+	c.lease.Revoke() // the lease ends by itself: parts may answer until they are closed
 	at, cancel := context.WithCancel(context.Background())
 	cancel()
 	var threads sync.WaitGroup
@@ -149,7 +152,7 @@ func (c *replica) cut() {
 	c.kernel.beforeStore = threads.Wait // no command may run for agents that another node wakes
 	_ = c.kernel.shutdown(at)
 	_ = c.tools.shutdown(at)
-	c.lease.close()
+	c.lease.Close()
 }
 
 // abort ends a replica that never served.
@@ -157,5 +160,5 @@ func (c *replica) abort() {
 	c.kernel.abort()
 	c.tools.abort()
 	c.threads.abort()
-	c.lease.close()
+	c.lease.Close()
 }

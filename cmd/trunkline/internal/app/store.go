@@ -13,6 +13,7 @@ import (
 	"trunkline/engine/runtime"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/cluster/control"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/obs"
@@ -76,9 +77,9 @@ func newStorage(c *config.Store, rt *runtime.Runtime, o Options) (*storage, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &storage{cfg: c, rows: filepath.Join(c.Dir, o.lease.dirOf(embedded.RowsDir)), mode: mode, recoverTo: o.RecoverTo, rt: rt, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace, meter: newStorageMeter(o.recorder)}
+	s := &storage{cfg: c, rows: filepath.Join(c.Dir, o.lease.DirOf(embedded.RowsDir)), mode: mode, recoverTo: o.RecoverTo, rt: rt, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace, meter: newStorageMeter(o.recorder)}
 	if o.lease != nil {
-		s.opener = o.lease.openStore
+		s.opener = sharedOpener(o.lease)
 	} else if s.opener == nil {
 		s.opener = func(ec embedded.Config) (diskStore, error) { return embedded.Open(ec) }
 	}
@@ -100,12 +101,12 @@ func (s *storage) open() error {
 	}
 	w := &watched{diskStore: disk, stopped: &s.stopped}
 	var kept journal.Store = w
-	if shared, ok := disk.(*sharedStore); ok {
-		kept = watchedShared{w, shared}
+	if shared, ok := disk.(*control.Store); ok {
+		kept = watchedShared{w, shared, shared}
 		s.rt.Threads.SetArchive(watchedArchive{shared.Archive(), w, s.logger})
 	}
 	var log *journal.Log
-	err = s.options.lease.await(func() (err error) {
+	err = s.options.lease.Await(func() (err error) {
 		log, err = journal.Open(kept, journal.Config{
 			Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.rt.Durable, OnWritten: s.written, OnFailure: s.fatal, Logger: s.logger,
 		})
@@ -124,7 +125,7 @@ func (s *storage) open() error {
 	}
 	ro := store.RecoverOptions{Full: disk.Full, Broken: disk.Broken, Progress: func(p store.RecoverProgress) { s.progress.report(p, time.Now()) }}
 	if l := s.options.lease; l != nil {
-		ro.Beat, ro.Stale = l.beats, l.stale
+		ro.Beat, ro.Stale = l.Beats, l.Stale
 	}
 	err = s.rt.Recover(log, ro)
 	if err != nil {
@@ -136,7 +137,7 @@ func (s *storage) open() error {
 		_ = log.Close()
 		return fmt.Errorf("cannot recover from store.dir = %q: %w", s.cfg.Dir, err)
 	}
-	if l := s.options.lease; l == nil || l.partition == 0 {
+	if s.options.lease.Partition() == 0 {
 		s.openCheckpoints()
 	}
 	return nil
@@ -167,7 +168,7 @@ func (s *storage) fatal(err error) {
 		return
 	}
 	if l := s.options.lease; l != nil {
-		l.lose(err)
+		l.Lose(err)
 		return
 	}
 	s.logger.Error("the store failed, stopping at once", "error", err)
@@ -227,7 +228,7 @@ func survives(c *config.Store) string {
 func (s *server) viewStore() ops.Store {
 	now := time.Now()
 	v := s.first().kernel.store.view(now)
-	v.Cluster = s.standing()
+	v.Cluster = s.options.cluster.Standing()
 	if len(s.parts) == 1 {
 		return v
 	}

@@ -36,7 +36,7 @@ func threadsConfig(c *config.Threads, o Options) core.Config {
 		triggers.Unread = core.TriggerAll
 	}
 	return core.Config{
-		HotBytes: c.HotBytes / o.cluster.partitions(), MaxThreads: c.MaxThreads, MaxSessions: c.MaxSessions,
+		HotBytes: c.HotBytes / o.cluster.Partitions(), MaxThreads: c.MaxThreads, MaxSessions: c.MaxSessions,
 		KeyWindow: c.IdempotencyWindow.Milliseconds(), Triggers: triggers,
 		PostsPerAgent: c.RatePostPerAgentPerMinute, PostsPerThread: c.RatePostPerThreadPerMinute,
 		Failed: func(err error) {
@@ -93,7 +93,7 @@ func openThreads(cfg *config.Config, rt *runtime.Runtime, shared *threadServer, 
 		Engine: rt.Threads, Await: rt.Store.Await, Resume: resume, Spawn: spawn, MaxDefer: c.TriggerMaxDefer,
 		Busy: shared.HumanTyping, Logger: o.Logger,
 	})
-	if t.web, t.lines, err = threadListeners(c, o, o.cluster.several()); err != nil {
+	if t.web, t.lines, err = threadListeners(c, o, o.cluster.Several()); err != nil {
 		return nil, err
 	}
 	t.lines.name = o.named(protocolThreads)

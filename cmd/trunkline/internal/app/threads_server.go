@@ -144,7 +144,7 @@ const (
 func threadListeners(c *config.Threads, o Options, legs bool) (web, lines *listener, err error) {
 	most := func(c *config.Config) int { return c.Threads.MaxConnections }
 	if legs {
-		most = func(c *config.Config) int { return o.cluster.legs(c.Threads.MaxConnections) }
+		most = func(c *config.Config) int { return o.cluster.Legs(c.Threads.MaxConnections) }
 	}
 	web = &listener{label: "threads http", section: "threads", protocol: protocolThreads, service: threadsService,
 		access: &c.Access, legs: legs, most: most}

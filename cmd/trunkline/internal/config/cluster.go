@@ -53,9 +53,6 @@ const (
 	ClusterNATS     = "nats"
 )
 
-// ClusterCopies is the directory in store.dir that has copies of the snapshots of a cluster.
-const ClusterCopies = "copies"
-
 // Bounds of the cluster section.
 const (
 	// minNodes is the least number of nodes of which one may be lost.

@@ -16,6 +16,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/cluster/control"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 )
@@ -48,7 +49,7 @@ func inStore(look func(s *subject, p place) Finding) func(context.Context, *subj
 // kept returns where files of a journal are: a node has copies of those that its cluster keeps.
 func (p place) kept(s *subject) place {
 	if p.made && s.cfg.Cluster.On() {
-		p.name = filepath.Join(p.dir, config.ClusterCopies)
+		p.name = filepath.Join(p.dir, control.CopiesDir)
 		p.dir = p.name
 		_, err := os.Stat(p.dir)
 		p.made = err == nil

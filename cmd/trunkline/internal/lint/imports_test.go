@@ -21,6 +21,8 @@ var directions = []direction{
 		"leaves: they import nothing of ours"},
 	{[]string{"codec"}, []string{"codec"}, "bytes in, bytes out: no clock, goroutine, I/O, logger"},
 	{[]string{"engine/internal"}, nil, "buffers, sockets, directories: below all of the engine"},
+	{[]string{"engine/cluster/control"}, []string{"engine/journal", "engine/link", "engine/obs", "engine/store", "engine/stream"},
+		"a node: orders, leases, copies, the journal of a partition"},
 	{[]string{"engine/stream", "engine/reactor", "engine/cluster"},
 		[]string{"engine/link", "engine/internal", "engine/obs", "engine/stream"},
 		"connections and nodes: they know no protocol"},

@@ -1,4 +1,4 @@
-package app
+package control
 
 import (
 	"cmp"
@@ -137,55 +137,51 @@ func (r *roll) admin(node string) string {
 
 // subject is where the nodes of this cluster announce themselves: beside the log of the first
 // partition, so that who may write that may do this too.
-func (c *cluster) subject() string { return c.cfg.Name + "_0.nodes" }
+func (n *Node) subject() string { return n.cfg.Name + "_0.nodes" }
 
 // self is what this node announces.
-func (s *server) self() obs.ClusterNode {
-	c, st := s.options.cluster, s.standing()
-	n := obs.ClusterNode{
-		Node: c.id, Role: st.Role, Addr: c.addr, Version: s.version, Index: st.Index, Drained: c.drained.Load(),
-		LeaseSeconds: c.term.Seconds(), ElectionSeconds: c.cfg.ElectionTimeout.Seconds(), Forwarded: s.forwarded(), Taken: c.peers.Open(), Seen: true,
+func (n *Node) self() obs.ClusterNode {
+	st := n.Standing()
+	own := obs.ClusterNode{
+		Node: n.cfg.ID, Role: st.Role, Addr: n.addr, Admin: n.host.Admin(), Version: n.host.Version, Index: st.Index, Drained: n.drained.Load(),
+		LeaseSeconds: n.term.Seconds(), ElectionSeconds: n.cfg.Election.Seconds(), Forwarded: n.forwarded(), Taken: n.Taken(), Seen: true,
 	}
-	if s.admin != nil {
-		n.Admin = s.admin.Addr()
-	}
-	for _, r := range s.replicas() {
+	for _, r := range n.replicas() {
 		fence := uint64(0)
-		if sh := r.lease.shared.Load(); sh != nil && r.lease.owns.Load() {
+		if sh := r.shared.Load(); sh != nil && r.owns.Load() {
 			fence = sh.Fence()
 		}
-		n.Indexes, n.Fences = append(n.Indexes, r.kernel.store.index()), append(n.Fences, fence)
+		own.Indexes, own.Fences = append(own.Indexes, r.Index), append(own.Fences, fence)
 	}
-	return n
+	return own
 }
 
-// announce has the other nodes know of this one, and this one of them, until the node leaves.
-func (s *server) announce() {
-	c := s.options.cluster
-	if c == nil {
+// Announce has the other nodes know of this one, and this one of them, until the node leaves.
+func (n *Node) Announce() {
+	if n == nil {
 		return
 	}
-	err := c.member.Hear(c.subject(), func(note []byte) {
-		if err := c.roll.heard(note, owner.Now()); err != nil {
-			s.log.Debug("a node is not understood", "error", err)
+	err := n.member.Hear(n.subject(), func(note []byte) {
+		if err := n.roll.heard(note, owner.Now()); err != nil {
+			n.log.Debug("a node is not understood", "error", err)
 		}
 	})
 	if err != nil {
-		s.log.Warn("cannot hear what other nodes announce of themselves", "error", err)
+		n.log.Warn("cannot hear what other nodes announce of themselves", "error", err)
 	}
-	c.serving.Go(func() {
+	n.serving.Go(func() {
 		tick := time.NewTicker(announceEvery)
 		defer tick.Stop()
 		for {
-			note, err := json.Marshal(s.self())
+			note, err := json.Marshal(n.self())
 			if err == nil {
-				err = c.member.Send(c.subject(), note)
+				err = n.member.Send(n.subject(), note)
 			}
 			if err != nil { // the connection is lost, which is in the log
-				s.log.Debug("cannot announce this node", "error", err)
+				n.log.Debug("cannot announce this node", "error", err)
 			}
 			select {
-			case <-c.closed.Done():
+			case <-n.closed.Done():
 				return
 			case <-tick.C:
 			}

@@ -1,4 +1,4 @@
-package app
+package control
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 
 	"trunkline/engine/cluster/node"
 	"trunkline/engine/cluster/owner"
+	"trunkline/engine/link"
 	"trunkline/engine/obs"
-	"trunkline/handlers/console"
 )
 
 // What nodes ask of each other.
@@ -56,33 +56,33 @@ const (
 )
 
 func refuse(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", console.ErrRefused, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", obs.ErrRefused, fmt.Sprintf(format, args...))
 }
 
-// order carries out an order of an operator, by whichever node has to.
-func (s *server) order(ctx context.Context, o console.ClusterOrder) error {
-	switch o.Verb {
+// Order carries out an order of an operator, by any node that has to: "rebalance", "move" of a
+// partition to a node, "drain" and "resume" of a node.
+func (n *Node) Order(ctx context.Context, verb string, partition int, id string) error {
+	switch verb {
 	case "rebalance":
-		return s.rebalance(ctx)
-	case "move":
-		return s.move(ctx, o.Partition, o.Node)
-	case "drain", "resume":
-		_, err := s.ask(ctx, o.Node, question{Ask: o.Verb})
+		return n.rebalance(ctx)
+	case askMove:
+		return n.move(ctx, partition, id)
+	case askDrain, askResume:
+		_, err := n.ask(ctx, id, question{Ask: verb})
 		return err
 	}
-	return refuse("this node does not know what %q is", o.Verb)
+	return refuse("this node does not know what %q is", verb)
 }
 
 // ask has a node carry out an order, and returns its state then; "" is this one.
-func (s *server) ask(ctx context.Context, id string, q question) (st nodeState, err error) {
-	c := s.options.cluster
-	if id == "" || id == c.id {
-		err = s.carryOut(ctx, q)
-		return s.state(), err
+func (n *Node) ask(ctx context.Context, id string, q question) (st nodeState, err error) {
+	if id == "" || id == n.cfg.ID {
+		err = n.carryOut(ctx, q)
+		return n.state(), err
 	}
 	if q.Ask != askState { // a node that stood still would carry it out when the operator has given up
 		asking, cancel := context.WithTimeout(ctx, answersWithin)
-		st, err = s.ask(asking, id, question{Ask: askState})
+		st, err = n.ask(asking, id, question{Ask: askState})
 		cancel()
 		if err != nil {
 			return st, err
@@ -95,14 +95,14 @@ func (s *server) ask(ctx context.Context, id string, q question) (st nodeState, 
 	if err != nil {
 		return st, err
 	}
-	answer, err := c.member.Ask(ctx, c.cfg.Name, id, text)
+	answer, err := n.member.Ask(ctx, n.cfg.Name, id, text)
 	if errors.Is(err, node.ErrNoNode) {
-		return st, fmt.Errorf("%w: node %q is not of the cluster, or is not there", console.ErrNotFound, id)
+		return st, fmt.Errorf("%w: node %q is not of the cluster, or is not there", obs.ErrNotFound, id)
 	}
 	if err != nil {
 		return st, err
 	}
-	r, err := s.decode(answer)
+	r, err := n.decode(answer)
 	if err != nil {
 		return st, fmt.Errorf("cannot read the answer of node %q: %w", id, err)
 	}
@@ -113,23 +113,23 @@ func (s *server) ask(ctx context.Context, id string, q question) (st nodeState, 
 }
 
 // decode reads the answer of a node.
-func (s *server) decode(answer []byte) (r reply, err error) {
-	if err = json.Unmarshal(answer, &r); err == nil && len(r.Partitions) != len(s.parts) {
-		err = fmt.Errorf("it has %d partitions, and here there are %d", len(r.Partitions), len(s.parts))
+func (n *Node) decode(answer []byte) (r reply, err error) {
+	if err = json.Unmarshal(answer, &r); err == nil && len(r.Partitions) != n.cfg.Partitions {
+		err = fmt.Errorf("it has %d partitions, and here there are %d", len(r.Partitions), n.cfg.Partitions)
 	}
 	return r, err
 }
 
 // answer carries out an order of another node.
-func (s *server) answer(text []byte) []byte {
+func (n *Node) answer(text []byte) []byte {
 	var q question
 	err := json.Unmarshal(text, &q)
 	if err == nil {
-		ctx, cancel := context.WithTimeout(s.options.cluster.closed, carryOutWithin)
-		err = s.carryOut(ctx, q)
+		ctx, cancel := context.WithTimeout(n.closed, carryOutWithin)
+		err = n.carryOut(ctx, q)
 		cancel()
 	}
-	r := reply{nodeState: s.state()}
+	r := reply{nodeState: n.state()}
 	if err != nil {
 		r.Error = err.Error()
 	}
@@ -138,48 +138,46 @@ func (s *server) answer(text []byte) []byte {
 }
 
 // carryOut does what is asked of this node.
-func (s *server) carryOut(ctx context.Context, q question) error {
+func (n *Node) carryOut(ctx context.Context, q question) error {
 	if q.Until != 0 && owner.Now() > q.Until {
-		return refuse("node %q got the order too late", s.options.cluster.id)
+		return refuse("node %q got the order too late", n.cfg.ID)
 	}
 	switch q.Ask {
 	case askState:
 		return nil
 	case askMove:
-		return s.handOver(ctx, q.Partition, q.To)
+		return n.handOver(ctx, q.Partition, q.To)
 	case askDrain:
-		return s.drainNode(ctx)
+		return n.drainNode(ctx)
 	case askResume:
-		s.options.cluster.drained.Store(false)
-		s.log.Info("this node takes over again")
+		n.drained.Store(false)
+		n.log.Info("this node takes over again")
 		return nil
 	}
 	return refuse("this node does not know what %q is", q.Ask)
 }
 
 // state returns what other nodes are to know of this one.
-func (s *server) state() nodeState {
-	c := s.options.cluster
-	st := nodeState{Node: c.id, Clock: owner.Now(), Drained: c.drained.Load() || c.leaving.Load() || c.damaged(), Full: c.full.Load()}
-	for _, r := range s.replicas() {
-		st.Partitions = append(st.Partitions, r.view())
+func (n *Node) state() nodeState {
+	st := nodeState{Node: n.cfg.ID, Clock: owner.Now(), Drained: n.drained.Load() || n.leaving.Load() || n.Damaged(), Full: n.full.Load()}
+	for _, r := range n.replicas() {
+		st.Partitions = append(st.Partitions, r.show())
 	}
 	return st
 }
 
 // states asks all nodes for theirs.
-func (s *server) states(ctx context.Context) (all states, err error) {
-	c := s.options.cluster
+func (n *Node) states(ctx context.Context) (all states, err error) {
 	text, err := json.Marshal(question{Ask: askState})
 	if err != nil {
 		return nil, err
 	}
-	answers, err := c.member.AskAll(ctx, c.cfg.Name, text, len(c.ids))
+	answers, err := n.member.AskAll(ctx, n.cfg.Name, text, len(n.ids))
 	if err != nil {
 		return nil, err
 	}
 	for _, answer := range answers {
-		if r, err := s.decode(answer); err == nil {
+		if r, err := n.decode(answer); err == nil {
 			all = append(all, r.nodeState)
 		}
 	}
@@ -187,32 +185,32 @@ func (s *server) states(ctx context.Context) (all states, err error) {
 }
 
 // handOver gives a partition that this node owns to another one.
-func (s *server) handOver(ctx context.Context, partition int, to string) error {
-	if partition < 0 || partition >= len(s.parts) {
-		return fmt.Errorf("%w: partition %d: the cluster has %d, from 0 on", console.ErrNotFound, partition, len(s.parts))
+func (n *Node) handOver(ctx context.Context, partition int, to string) error {
+	if partition < 0 || partition >= n.cfg.Partitions {
+		return fmt.Errorf("%w: partition %d: the cluster has %d, from 0 on", obs.ErrNotFound, partition, n.cfg.Partitions)
 	}
-	l := s.parts[partition].current.Load().lease
+	l := n.host.Replica(partition).Lease
 	if !l.owns.Load() {
-		return refuse("node %q does not own partition %d", s.options.cluster.id, partition)
+		return refuse("node %q does not own partition %d", n.cfg.ID, partition)
 	}
-	h := handOver{to: to, done: make(chan struct{})}
+	h := &HandOver{To: to, done: make(chan struct{})}
 	select {
 	case l.orders <- h:
 		<-h.done
 		return nil
 	case <-l.ended.Done():
-		return refuse("node %q does not own partition %d any more", s.options.cluster.id, partition)
+		return refuse("node %q does not own partition %d any more", n.cfg.ID, partition)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
 // move has another node own a partition, and returns when it does.
-func (s *server) move(ctx context.Context, partition int, to string) error {
-	if partition < 0 || partition >= len(s.parts) {
-		return fmt.Errorf("%w: partition %d: the cluster has %d, from 0 on", console.ErrNotFound, partition, len(s.parts))
+func (n *Node) move(ctx context.Context, partition int, to string) error {
+	if partition < 0 || partition >= n.cfg.Partitions {
+		return fmt.Errorf("%w: partition %d: the cluster has %d, from 0 on", obs.ErrNotFound, partition, n.cfg.Partitions)
 	}
-	all, err := s.states(ctx)
+	all, err := n.states(ctx)
 	if err != nil {
 		return err
 	}
@@ -220,10 +218,10 @@ func (s *server) move(ctx context.Context, partition int, to string) error {
 	if err != nil {
 		return err
 	}
-	if _, err = s.ask(ctx, from, question{Ask: askMove, Partition: partition, To: to}); err != nil {
+	if _, err = n.ask(ctx, from, question{Ask: askMove, Partition: partition, To: to}); err != nil {
 		return err
 	}
-	next, err := s.awaitOwner(ctx, partition, to)
+	next, err := n.awaitOwner(ctx, partition, to)
 	if err == nil && next != to {
 		err = refuse("node %q owns partition %d now: node %q has ended, or another order was given", next, partition, to)
 	}
@@ -235,48 +233,47 @@ const ownerChecks = 20 * time.Millisecond
 
 // awaitOwner returns the node that owns a partition which was handed over to a node: another one
 // where that has ended, or has got another order.
-func (s *server) awaitOwner(ctx context.Context, partition int, to string) (string, error) {
-	term := s.options.cluster.term
+func (n *Node) awaitOwner(ctx context.Context, partition int, to string) (string, error) {
+	term := n.term
 	for began := time.Now(); ; {
 		asking, cancel := context.WithTimeout(ctx, term)
-		st, err := s.ask(asking, to, question{Ask: askState})
+		st, err := n.ask(asking, to, question{Ask: askState})
 		cancel()
 		if err == nil && st.Partitions[partition].Role == obs.RoleOwner {
 			return to, nil
 		}
 		if time.Since(began) > term { // others may have taken it over
-			if all, err := s.states(ctx); err == nil {
+			if all, err := n.states(ctx); err == nil {
 				if n := all.owner(partition); n != nil {
 					return n.Node, nil
 				}
 			}
 		}
-		if !pause(ctx, ownerChecks) {
+		if !link.Pause(ctx, ownerChecks) {
 			return "", errors.Join(fmt.Errorf("partition %d was handed over to node %q, which does not own it yet: see 'trunkline cluster status'", partition, to), err)
 		}
 	}
 }
 
 // drainNode has other nodes own what this one owns, and take over from now on.
-func (s *server) drainNode(ctx context.Context) error {
-	c := s.options.cluster
-	before := c.drained.Swap(true) // of two nodes that drain at once, neither counts on the other
-	next, err := s.nextOwners(ctx)
+func (n *Node) drainNode(ctx context.Context) error {
+	before := n.drained.Swap(true) // of two nodes that drain at once, neither counts on the other
+	next, err := n.nextOwners(ctx)
 	if err != nil {
-		c.drained.Store(before)
+		n.drained.Store(before)
 		return err
 	}
-	s.log.Info("this node takes nothing over any more")
-	return s.handOverAll(ctx, next)
+	n.log.Info("this node takes nothing over any more")
+	return n.handOverAll(ctx, next)
 }
 
 // nextOwners returns the nodes that can own what this one owns, by partition.
-func (s *server) nextOwners(ctx context.Context) (next map[int]string, err error) {
-	for _, r := range s.replicas() {
-		for r.lease.begins() && pause(ctx, ownerChecks) {
+func (n *Node) nextOwners(ctx context.Context) (next map[int]string, err error) {
+	for _, r := range n.replicas() {
+		for r.begins() && link.Pause(ctx, ownerChecks) {
 		}
 	}
-	all, err := s.states(ctx)
+	all, err := n.states(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -284,8 +281,8 @@ func (s *server) nextOwners(ctx context.Context) (next map[int]string, err error
 		return nil, refuse("no other node that answers takes anything over")
 	}
 	next = make(map[int]string)
-	for _, r := range s.replicas() {
-		if r.lease.owns.Load() {
+	for _, r := range n.replicas() {
+		if r.owns.Load() {
 			if next[r.partition], err = all.nextOwner(r.partition); err != nil {
 				return nil, err
 			}
@@ -295,15 +292,15 @@ func (s *server) nextOwners(ctx context.Context) (next map[int]string, err error
 }
 
 // handOverAll gives partitions to nodes, and returns when those own them, or others.
-func (s *server) handOverAll(ctx context.Context, next map[int]string) error {
+func (n *Node) handOverAll(ctx context.Context, next map[int]string) error {
 	for _, partition := range slices.Sorted(maps.Keys(next)) {
-		err := s.handOver(ctx, partition, next[partition])
-		if err != nil && !errors.Is(err, console.ErrRefused) { // else it is another node's by now
+		err := n.handOver(ctx, partition, next[partition])
+		if err != nil && !errors.Is(err, obs.ErrRefused) { // else it is another node's by now
 			return err
 		}
 	}
 	for partition, to := range next {
-		if _, err := s.awaitOwner(ctx, partition, to); err != nil {
+		if _, err := n.awaitOwner(ctx, partition, to); err != nil {
 			return err
 		}
 	}
@@ -311,20 +308,20 @@ func (s *server) handOverAll(ctx context.Context, next map[int]string) error {
 }
 
 // rebalance moves partitions until the nodes own as many each, or one more.
-func (s *server) rebalance(ctx context.Context) error {
-	all, err := s.states(ctx)
+func (n *Node) rebalance(ctx context.Context) error {
+	all, err := n.states(ctx)
 	if err != nil {
 		return err
 	}
-	next, err := all.plan(len(s.parts))
+	next, err := all.plan(n.cfg.Partitions)
 	if err != nil {
 		return err
 	}
 	for _, partition := range slices.Sorted(maps.Keys(next)) {
-		if err := s.move(ctx, partition, next[partition]); err != nil {
+		if err := n.move(ctx, partition, next[partition]); err != nil {
 			return err
 		}
 	}
-	s.log.Info("the partitions are balanced", "moved", len(next))
+	n.log.Info("the partitions are balanced", "moved", len(next))
 	return nil
 }

@@ -1,4 +1,4 @@
-package app
+package control
 
 import (
 	"strings"
@@ -36,14 +36,10 @@ func TestAJournalWithoutRoomIsAProblem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := new(server)
-	for n := range 2 {
-		p := &partition{s: s, number: n}
-		p.current.Store(&replica{partition: n, lease: new(lease)})
-		s.parts = append(s.parts, p)
-	}
-	s.parts[1].current.Load().lease.shared.Store(&sharedStore{Store: st})
-	if got := s.viewRoom(); len(got) != 0 {
+	n, leases := &Node{cfg: Config{Partitions: 2}}, []*Lease{{}, {partition: 1}}
+	n.Attach(Host{Replica: func(partition int) Replica { return Replica{Lease: leases[partition]} }})
+	leases[1].shared.Store(&Store{Store: st})
+	if got := n.viewSpace(); len(got) != 0 {
 		t.Errorf("%q while nothing is written", got)
 	}
 	stream.full.Store(true)
@@ -51,7 +47,7 @@ func TestAJournalWithoutRoomIsAProblem(t *testing.T) {
 	go func() { written <- st.WriteBlock(1, []byte("x")) }()
 	var got []string
 	for end := time.Now().Add(time.Minute); len(got) == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
-		got = s.viewRoom()
+		got = n.viewSpace()
 	}
 	if len(got) != 1 || !strings.HasPrefix(got[0], "partition 1: ") || !strings.Contains(got[0], "no room") {
 		t.Errorf("%q while there is no room", got)
@@ -60,7 +56,7 @@ func TestAJournalWithoutRoomIsAProblem(t *testing.T) {
 	if err := <-written; err != nil {
 		t.Fatal(err)
 	}
-	if got := s.viewRoom(); len(got) != 0 {
+	if got := n.viewSpace(); len(got) != 0 {
 		t.Errorf("%q when it is written", got)
 	}
 	if err := st.Close(); err != nil {

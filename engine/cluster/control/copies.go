@@ -1,4 +1,4 @@
-package app
+package control
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
+	"trunkline/engine/link"
 	"trunkline/engine/obs"
 )
 
@@ -34,9 +35,6 @@ const (
 	// maxReport bounds a report, in bytes.
 	maxReport = 4 << 10
 )
-
-// reasonReplicaDamaged is shown by /readyz on a node whose copy of the journal is damaged.
-const reasonReplicaDamaged = "replica_damaged"
 
 // copyReport is what a node publishes of its copy of a partition.
 type copyReport struct {
@@ -78,8 +76,8 @@ type heardReport struct {
 // the others. It has none where servers of an operator keep the journal. A lease has one, and that
 // of the next lease takes its place.
 type copyWatch struct {
-	c       *cluster
-	lease   *lease
+	node    *Node
+	lease   *Lease
 	log     *natslog.Log
 	ctx     context.Context // ends with the lease, or as its journal is closed
 	stop    context.CancelFunc
@@ -98,22 +96,22 @@ type copyWatch struct {
 	tried   time.Time
 }
 
-func newCopyWatch(l *lease, log *natslog.Log) *copyWatch {
-	w := &copyWatch{c: l.node, lease: l, log: log, ask: make(chan struct{}, 1), heard: make(map[string]*heardReport)}
+func newCopyWatch(l *Lease, log *natslog.Log) *copyWatch {
+	w := &copyWatch{node: l.node, lease: l, log: log, ask: make(chan struct{}, 1), heard: make(map[string]*heardReport)}
 	w.ctx, w.stop = context.WithCancel(l.ended)
 	return w
 }
 
 // copiesSubject is where nodes publish their reports: beside the log of the first partition.
-func (c *cluster) copiesSubject() string { return c.cfg.Name + "_0.copies" }
+func (n *Node) copiesSubject() string { return n.cfg.Name + "_0.copies" }
 
 // hearCopies takes a report of another node, once the partition is followed here.
-func (c *cluster) hearCopies(b []byte) {
+func (n *Node) hearCopies(b []byte) {
 	r, err := decodeReport(b)
-	if err != nil || r.Node == c.id || !slices.Contains(c.ids, r.Node) || r.Partition < 0 || r.Partition >= len(c.watches) {
+	if err != nil || r.Node == n.cfg.ID || !slices.Contains(n.ids, r.Node) || r.Partition < 0 || r.Partition >= len(n.watches) {
 		return
 	}
-	if w := c.watches[r.Partition].Load(); w != nil && w.audit != nil {
+	if w := n.watches[r.Partition].Load(); w != nil && w.audit != nil {
 		w.hear(r)
 	}
 }
@@ -123,8 +121,8 @@ func (w *copyWatch) start(s *replicated.Store) {
 	if r := w.log.Replica(); r != nil {
 		w.audit = s.NewAudit(r, 0, journal.Always) // the log of each partition is partition 0 of its stream
 	}
-	w.c.watches[w.lease.partition].Store(w)
-	w.c.serving.Go(func() { w.run(w.ctx) })
+	w.node.watches[w.lease.partition].Store(w)
+	w.node.serving.Go(func() { w.run(w.ctx) })
 }
 
 func (w *copyWatch) run(ctx context.Context) {
@@ -136,7 +134,7 @@ func (w *copyWatch) run(ctx context.Context) {
 		pause := verifyEvery
 		switch {
 		case err != nil: // it is not there now: the server starts or ends, or another node has it
-			w.c.log.Debug("the copy of the journal on this node cannot be verified now", "partition", w.lease.partition, "err", err)
+			w.node.log.Debug("the copy of the journal on this node cannot be verified now", "partition", w.lease.partition, "err", err)
 			pause = verifyRetry
 		case w.isDamaged():
 			pause = verifyRetry
@@ -190,13 +188,13 @@ func (w *copyWatch) publish(ask, doubt bool) {
 	w.mu.Lock()
 	r := w.own
 	w.mu.Unlock()
-	r.Node, r.Partition, r.Ask, r.Doubt = w.c.id, w.lease.partition, ask, doubt
+	r.Node, r.Partition, r.Ask, r.Doubt = w.node.cfg.ID, w.lease.partition, ask, doubt
 	b, err := json.Marshal(r)
 	if err == nil {
-		err = w.c.member.Send(w.c.copiesSubject(), b)
+		err = w.node.member.Send(w.node.copiesSubject(), b)
 	}
 	if err != nil && w.ctx.Err() == nil {
-		w.c.log.Warn("cannot publish what this node has of the journal", "err", err)
+		w.node.log.Warn("cannot publish what this node has of the journal", "err", err)
 	}
 }
 
@@ -225,7 +223,7 @@ func (w *copyWatch) compare(h *heardReport) {
 	}
 	h.compared, h.differs = true, own.Index != h.Index || own.Hash != h.Hash
 	if h.differs {
-		w.c.log.Error("another node has another journal than this one", "other", h.Node, "partition", h.Partition, "message", h.Seq,
+		w.node.log.Error("another node has another journal than this one", "other", h.Node, "partition", h.Partition, "message", h.Seq,
 			slog.Uint64("index", h.Index), slog.Uint64("own_index", own.Index))
 	}
 }
@@ -239,9 +237,9 @@ func (w *copyWatch) wake() {
 }
 
 // checkCopies has all nodes verify a part of their copies now, and waits for what they have.
-func (c *cluster) checkCopies(ctx context.Context) {
+func (n *Node) checkCopies(ctx context.Context) {
 	began := time.Now()
-	watches := c.copyWatches()
+	watches := n.copyWatches()
 	for _, w := range watches {
 		w.publish(true, false)
 		w.wake()
@@ -252,9 +250,9 @@ func (c *cluster) checkCopies(ctx context.Context) {
 }
 
 // copyWatches are those of all partitions of which this process may have a copy.
-func (c *cluster) copyWatches() (all []*copyWatch) {
-	for i := range c.watches {
-		if w := c.watches[i].Load(); w != nil && w.audit != nil {
+func (n *Node) copyWatches() (all []*copyWatch) {
+	for i := range n.watches {
+		if w := n.watches[i].Load(); w != nil && w.audit != nil {
 			all = append(all, w)
 		}
 	}
@@ -270,17 +268,12 @@ func (w *copyWatch) checked(since time.Time) bool {
 			return false
 		}
 	}
-	return w.at.After(since) && len(w.heard) >= len(w.c.ids)-1
+	return w.at.After(since) && len(w.heard) >= len(w.node.ids)-1
 }
 
 // await waits until is returns true, a while at most.
 func await(ctx context.Context, is func() bool) {
-	for end := time.Now().Add(answersWithin); !is() && time.Now().Before(end); {
-		select {
-		case <-time.After(verifyPause):
-		case <-ctx.Done():
-			return
-		}
+	for end := time.Now().Add(answersWithin); !is() && time.Now().Before(end) && link.Pause(ctx, verifyPause); {
 	}
 }
 
@@ -294,9 +287,9 @@ func (w *copyWatch) isDamaged() bool {
 	return w.damage != nil
 }
 
-// damaged reports whether a copy of this node is.
-func (c *cluster) damaged() bool {
-	return slices.ContainsFunc(c.copyWatches(), (*copyWatch).isDamaged)
+// Damaged reports whether a copy of this node is.
+func (n *Node) Damaged() bool {
+	return slices.ContainsFunc(n.copyWatches(), (*copyWatch).isDamaged)
 }
 
 // differing counts the nodes that have another journal than this one.
@@ -323,7 +316,7 @@ func (w *copyWatch) copies() (all []obs.ClusterCopy, problems []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	of := ""
-	if w.c.several() {
+	if w.node.Several() {
 		of = fmt.Sprintf(" (partition %d)", w.lease.partition)
 	}
 	now := time.Now()
@@ -331,7 +324,7 @@ func (w *copyWatch) copies() (all []obs.ClusterCopy, problems []string) {
 		problems = append(problems, fmt.Sprintf("the copy of the journal on this node is damaged%s: %v", of, w.damage))
 	}
 	if w.damage != nil || !w.at.IsZero() {
-		all = append(all, w.own.show(w.c.id, now.Sub(w.at)))
+		all = append(all, w.own.show(w.node.cfg.ID, now.Sub(w.at)))
 	}
 	if w.suspect != "" {
 		problems = append(problems, w.suspect+of)

@@ -1,8 +1,7 @@
-package app
+package control
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
@@ -56,11 +54,9 @@ func TestCopyReportLimits(t *testing.T) {
 
 // watchOf returns that of node b of three.
 func watchOf(t *testing.T) *copyWatch {
-	c := &cluster{id: "b", ids: []string{"a", "b", "c"}, cfg: &config.Cluster{Replicas: 3, Partitions: 1}, watches: make([]atomic.Pointer[copyWatch], 1)}
-	c.closed, c.close = context.WithCancel(t.Context())
-	t.Cleanup(c.close)
-	w := newCopyWatch(c.newLease(0, false), nil)
-	c.watches[0].Store(w)
+	n := nodeOf(t, "b", Config{})
+	w := newCopyWatch(n.NewLease(0, false), nil)
+	n.watches[0].Store(w)
 	return w
 }
 
@@ -142,7 +138,7 @@ func journalOf(t *testing.T, recs ...string) (*replicated.Store, *memstream.Clie
 func TestReportsAreCompared(t *testing.T) {
 	s, c := journalOf(t, "one", "two", "three")
 	w := watchOf(t)
-	w.c.log = slog.New(slog.DiscardHandler)
+	w.node.log = slog.New(slog.DiscardHandler)
 	w.audit = s.NewAudit(c, 0, journal.Always)
 	tip, err := w.audit.Tip()
 	if err != nil {
@@ -154,7 +150,7 @@ func TestReportsAreCompared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.c.hearCopies(b)
+		w.node.hearCopies(b)
 		return w.heard[node]
 	}
 	same := copyReport{Seq: tip.Seq, Index: tip.Index, Hash: tip.Hash}
@@ -206,10 +202,10 @@ func TestShownCopies(t *testing.T) {
 	if len(got) != 3 || !got[0].Differs || !got[0].Compared || got[1].Node != "b" || got[1].Index != 7 || got[1].Hash != "00000000000000ab" || got[2].Damage != "rot" {
 		t.Errorf("%+v", got)
 	}
-	if w.differing() != 1 || w.isDamaged() || w.c.damaged() {
+	if w.differing() != 1 || w.isDamaged() || w.node.Damaged() {
 		t.Error("the metrics are wrong")
 	}
-	w.c.cfg.Partitions, w.heard, w.damage, w.own = 2, nil, errors.New("rot"), copyReport{Damage: "rot"}
+	w.node.cfg.Partitions, w.heard, w.damage, w.own = 2, nil, errors.New("rot"), copyReport{Damage: "rot"}
 	if got := show("the copy of the journal on this node is damaged (partition 0): rot"); len(got) != 1 || got[0].Damage != "rot" || !w.isDamaged() {
 		t.Errorf("%+v", got)
 	}
@@ -223,8 +219,8 @@ func TestShownCopies(t *testing.T) {
 func TestAllPartitionsAreMadeAnew(t *testing.T) {
 	s, c := journalOf(t, "one")
 	w := watchOf(t)
-	w.c.cfg.Partitions, w.c.watches = 2, make([]atomic.Pointer[copyWatch], 2)
-	w.c.watches[0].Store(w)
+	w.node.cfg.Partitions, w.node.watches = 2, make([]atomic.Pointer[copyWatch], 2)
+	w.node.watches[0].Store(w)
 	w.audit = s.NewAudit(c, 0, journal.Always)
 	if err := w.renew(t.Context(), time.Now()); err == nil || !strings.Contains(err.Error(), "does not follow all partitions") {
 		t.Errorf("%v", err)

@@ -1,13 +1,10 @@
-package app
+package control
 
 import (
 	"errors"
 	"fmt"
-	"slices"
 
-	"trunkline/engine/cluster/placement"
 	"trunkline/engine/obs"
-	"trunkline/handlers/console"
 )
 
 // states are those of the nodes that answer.
@@ -36,7 +33,7 @@ func (all states) mayMove(partition int, to string) (from string, err error) {
 			return owner.Node, all[i].mayOwn(partition, owner)
 		}
 	}
-	return "", fmt.Errorf("%w: node %q is not of the cluster, or is not there", console.ErrNotFound, to)
+	return "", fmt.Errorf("%w: node %q is not of the cluster, or is not there", obs.ErrNotFound, to)
 }
 
 // mayOwn returns why the node cannot take a partition over from its owner, nil if it can.
@@ -90,34 +87,4 @@ func (n *nodeState) owned() (count int) {
 		}
 	}
 	return count
-}
-
-// plan returns which nodes are to own which partitions instead of their owners, so that the nodes
-// own as many each, or one more.
-func (all states) plan(partitions int) (map[int]string, error) {
-	nodes := make([]placement.Node, len(all))
-	for i := range all {
-		nodes[i] = placement.Node{ID: all[i].Node, Drained: all[i].Drained || all[i].Full}
-	}
-	current := make(placement.Assignment, partitions)
-	for p := range current {
-		owner := all.owner(p)
-		if owner == nil {
-			return nil, refuse("partition %d has no owner that answers", p)
-		}
-		current[p] = placement.Replicas{owner.Node}
-		for i := range all { // the order in which they take over without an order
-			if n := &all[(p+i)%len(all)]; n.mayOwn(p, owner) == nil && len(current[p]) < placement.MaxReplicas {
-				current[p] = append(current[p], n.Node)
-			}
-		}
-	}
-	planned, err := placement.Plan(current, nodes, min(len(all), placement.MaxReplicas))
-	next := make(map[int]string)
-	for p, to := range planned {
-		if to[0] != current[p][0] && slices.Contains(current[p], to[0]) { // others cannot own it yet
-			next[p] = to[0]
-		}
-	}
-	return next, err
 }

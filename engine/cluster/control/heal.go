@@ -1,4 +1,4 @@
-package app
+package control
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated/natslog"
+	"trunkline/engine/link"
 )
 
 const (
@@ -21,12 +22,6 @@ const (
 // errRenewed ends a process whose successor copies the journal anew.
 var errRenewed = errors.New("the copy of the journal on this node is damaged, and is made anew")
 
-// damagedCluster is damage that no other node could help with.
-type damagedCluster struct{ error }
-
-// Unwrap returns what was found.
-func (d damagedCluster) Unwrap() error { return d.error }
-
 // damaged is called with what is wrong with the copy of this node, whenever that is found.
 func (w *copyWatch) damaged(ctx context.Context, damage error) {
 	w.mu.Lock()
@@ -34,13 +29,13 @@ func (w *copyWatch) damaged(ctx context.Context, damage error) {
 	w.damage, w.own, w.at = damage, copyReport{Damage: damage.Error()}, time.Now()
 	w.mu.Unlock()
 	if !known {
-		w.c.log.Error("the copy of the journal on this node is damaged", "partition", w.lease.partition, "err", damage)
+		w.node.log.Error("the copy of the journal on this node is damaged", "partition", w.lease.partition, "err", damage)
 	}
 	asked := time.Now()
-	for _, of := range w.c.copyWatches() { // the node gives up its copies of all partitions
+	for _, of := range w.node.copyWatches() { // the node gives up its copies of all partitions
 		of.publish(true, !known)
 	}
-	if k, err := w.log.Keepers(ctx); err == nil && k[0].Server == w.c.id {
+	if k, err := w.log.Keepers(ctx); err == nil && k[0].Server == w.node.cfg.ID {
 		w.handOver(ctx, k)
 	}
 	err := w.renew(ctx, asked)
@@ -48,14 +43,14 @@ func (w *copyWatch) damaged(ctx context.Context, damage error) {
 		return
 	}
 	w.refused = err.Error()
-	w.c.log.Error("this node does not copy the journal anew by itself: see 'A damaged replica' in docs/cluster.md", "err", err)
+	w.node.log.Error("this node does not copy the journal anew by itself: see 'A damaged replica' in docs/cluster.md", "err", err)
 }
 
 // renew has this node begin again without its copies, if each other node has all of each partition.
 // One that is a message behind the leader at one moment is not at another.
 func (w *copyWatch) renew(ctx context.Context, asked time.Time) (err error) {
-	watches := w.c.copyWatches()
-	if len(watches) < w.c.partitions() {
+	watches := w.node.copyWatches()
+	if len(watches) < w.node.cfg.Partitions {
 		return errors.New("this node does not follow all partitions yet")
 	}
 	current := make([]map[string]bool, len(watches))
@@ -74,10 +69,10 @@ func (w *copyWatch) renew(ctx context.Context, asked time.Time) (err error) {
 		err = ctx.Err()
 	}
 	if err == nil {
-		err = w.c.member.Renew(ctx)
+		err = w.node.member.Renew(ctx)
 	}
 	if err == nil {
-		w.c.lose(errRenewed)
+		w.node.lose(errRenewed)
 	}
 	return err
 }
@@ -94,7 +89,7 @@ func (w *copyWatch) areWhole(ctx context.Context, current map[string]bool, asked
 		k.Current = k.Current || current[k.Server]
 		current[k.Server] = k.Current
 	}
-	if err = w.othersAreWhole(keepers, asked); err != nil && w.c.several() {
+	if err = w.othersAreWhole(keepers, asked); err != nil && w.node.Several() {
 		err = fmt.Errorf("partition %d: %w", w.lease.partition, err)
 	}
 	return err
@@ -102,13 +97,13 @@ func (w *copyWatch) areWhole(ctx context.Context, current map[string]bool, asked
 
 // othersAreWhole returns why another node may lack what this one has.
 func (w *copyWatch) othersAreWhole(keepers []natslog.Keeper, asked time.Time) error {
-	if len(keepers) < w.c.cfg.Replicas {
-		return fmt.Errorf("%d nodes keep the journal, want %d", len(keepers), w.c.cfg.Replicas)
+	if len(keepers) < w.node.cfg.Replicas {
+		return fmt.Errorf("%d nodes keep the journal, want %d", len(keepers), w.node.cfg.Replicas)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, k := range keepers {
-		if k.Server == w.c.id {
+		if k.Server == w.node.cfg.ID {
 			continue
 		}
 		switch h := w.heard[k.Server]; {
@@ -156,20 +151,16 @@ func (w *copyWatch) elsewhere(ctx context.Context, lost error) bool {
 	}
 	keepers, err := w.log.Keepers(ctx)
 	if err == nil {
-		w.c.log.Error("the server that leads the stream of the journal has lost messages", "server", keepers[0].Server, "err", lost)
+		w.node.log.Error("the server that leads the stream of the journal has lost messages", "server", keepers[0].Server, "err", lost)
 		w.mu.Lock()
 		w.suspect = fmt.Sprintf("the copy of the journal on %s is damaged: it leads the stream, and has lost messages", keepers[0].Server)
 		w.mu.Unlock()
-		if w.c.ids != nil {
+		if w.node.ids != nil {
 			w.publish(true, true)
 		}
 		return w.handOver(ctx, keepers)
 	}
-	select { // a leader is being elected
-	case <-time.After(openAttempt / 4):
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
+	return link.Pause(ctx, openAttempt/4) // a leader is being elected
 }
 
 // handOver has a whole copy lead the stream, and returns false where there is none.
@@ -183,14 +174,11 @@ func (w *copyWatch) handOver(ctx context.Context, keepers []natslog.Keeper) bool
 	for ctx.Err() == nil {
 		err := w.log.Lead(ctx, next)
 		if err != nil {
-			w.c.log.Warn("the leader of the stream does not change", "err", err)
+			w.node.log.Warn("the leader of the stream does not change", "err", err)
 		}
-		select {
-		case <-time.After(answerWithin(w.c.term)):
-		case <-ctx.Done():
-		}
+		link.Pause(ctx, answerWithin(w.node.term))
 		if now, err := w.log.Keepers(ctx); err == nil && now[0].Server != keepers[0].Server {
-			w.c.log.Info("another server leads the stream of the journal", "server", now[0].Server)
+			w.node.log.Info("another server leads the stream of the journal", "server", now[0].Server)
 			return true
 		}
 	}
@@ -206,9 +194,9 @@ func (w *copyWatch) successor(keepers []natslog.Keeper) (next string) {
 		h := w.heard[k.Server]
 		switch {
 		case !k.Current || h != nil && h.Damage != "":
-		case k.Server == w.c.id && w.damage == nil:
+		case k.Server == w.node.cfg.ID && w.damage == nil:
 			return k.Server
-		case k.Server != w.c.id && next == "":
+		case k.Server != w.node.cfg.ID && next == "":
 			next = k.Server
 		}
 	}

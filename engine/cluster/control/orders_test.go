@@ -1,19 +1,17 @@
-package app
+package control
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
-	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/cluster/owner"
 	"trunkline/engine/obs"
-	"trunkline/handlers/console"
 )
 
 // nodesOf returns nodes a, b and c, which own the partitions of a list each and follow the others.
@@ -46,14 +44,14 @@ func TestWhoMayOwn(t *testing.T) {
 	}
 	nothing := func(states) {}
 	f("b", nothing, nil, "")
-	f("a", nothing, console.ErrRefused, `node "a" owns partition 0 already`)
-	f("d", nothing, console.ErrNotFound, `node "d" is not of the cluster`)
-	f("b", func(all states) { all[1].Drained = true }, console.ErrRefused, "drained")
-	f("b", func(all states) { all[1].Full = true }, console.ErrRefused, "no room on its disk")
-	f("b", func(all states) { all[1].Partitions[0].Role = obs.RoleJoining }, console.ErrRefused, "does not follow")
-	f("b", func(all states) { all[0].Partitions[0].Role = obs.RoleStandby }, console.ErrRefused, "no owner")
+	f("a", nothing, obs.ErrRefused, `node "a" owns partition 0 already`)
+	f("d", nothing, obs.ErrNotFound, `node "d" is not of the cluster`)
+	f("b", func(all states) { all[1].Drained = true }, obs.ErrRefused, "drained")
+	f("b", func(all states) { all[1].Full = true }, obs.ErrRefused, "no room on its disk")
+	f("b", func(all states) { all[1].Partitions[0].Role = obs.RoleJoining }, obs.ErrRefused, "does not follow")
+	f("b", func(all states) { all[0].Partitions[0].Role = obs.RoleStandby }, obs.ErrRefused, "no owner")
 	f("b", func(all states) { all[0].Partitions[0].Index += mayLag }, nil, "")
-	f("b", func(all states) { all[0].Partitions[0].Index += mayLag + 1 }, console.ErrRefused, "50001 records behind")
+	f("b", func(all states) { all[0].Partitions[0].Index += mayLag + 1 }, obs.ErrRefused, "50001 records behind")
 }
 
 // TestTheLastOwnerCounts: one that was paused may not know of it yet.
@@ -72,28 +70,28 @@ func TestTheLastOwnerCounts(t *testing.T) {
 // A node that owns the partition again keeps it.
 func TestAnOrderIsForOneLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{id: "a", cfg: new(config.Cluster)}
-		c.closed, c.close = context.WithCancel(t.Context())
-		defer c.close()
-		owned := func() *replica {
-			l := c.newLease(0, false)
+		n := New(Config{ID: "a", Partitions: 1})
+		defer func() { _ = n.Shutdown(t.Context()) }()
+		owned := func() *Lease {
+			l := n.NewLease(0, false)
 			l.owns.Store(true)
-			return &replica{lease: l}
+			return l
 		}
-		p, former, next := new(partition), owned(), owned()
-		p.current.Store(former)
-		s := &server{options: Options{cluster: c}, parts: []*partition{p}}
+		former, next := owned(), owned()
+		var current atomic.Pointer[Lease]
+		current.Store(former)
+		n.Attach(Host{Replica: func(int) Replica { return Replica{Lease: current.Load()} }})
 		ended := make(chan error, 1)
-		go func() { ended <- s.handOver(t.Context(), 0, "b") }()
+		go func() { ended <- n.handOver(t.Context(), 0, "b") }()
 		synctest.Wait()
-		former.lease.close()
-		p.current.Store(next)
+		former.Close()
+		current.Store(next)
 		select {
 		case err := <-ended:
-			if !errors.Is(err, console.ErrRefused) {
+			if !errors.Is(err, obs.ErrRefused) {
 				t.Errorf("%v", err)
 			}
-		case <-next.lease.orders:
+		case <-next.orders:
 			t.Error("an order for a lease that has ended is carried out")
 		}
 	})
@@ -101,15 +99,15 @@ func TestAnOrderIsForOneLease(t *testing.T) {
 
 // TestALateOrder: a node that stood still does not carry out what the operator has given up.
 func TestALateOrder(t *testing.T) {
-	c := &cluster{id: "a"}
-	s := &server{options: Options{cluster: c}, log: slog.New(slog.DiscardHandler)}
-	c.drained.Store(true)
-	if err := s.carryOut(t.Context(), question{Ask: askResume, Until: 1}); !errors.Is(err, console.ErrRefused) || !c.drained.Load() {
+	n := New(Config{ID: "a", Logger: slog.New(slog.DiscardHandler)})
+	defer func() { _ = n.Shutdown(t.Context()) }()
+	n.drained.Store(true)
+	if err := n.carryOut(t.Context(), question{Ask: askResume, Until: 1}); !errors.Is(err, obs.ErrRefused) || !n.drained.Load() {
 		t.Errorf("a late order: %v", err)
 	}
 	for _, until := range []int64{owner.Now() + int64(carryOutWithin), 0} {
-		c.drained.Store(true)
-		if err := s.carryOut(t.Context(), question{Ask: askResume, Until: until}); err != nil || c.drained.Load() {
+		n.drained.Store(true)
+		if err := n.carryOut(t.Context(), question{Ask: askResume, Until: until}); err != nil || n.drained.Load() {
 			t.Errorf("an order in time: %v", err)
 		}
 	}
@@ -129,7 +127,7 @@ func TestWhoIsNext(t *testing.T) {
 	if !slices.Equal(got, []string{"c", "b", "c", "b"}) {
 		t.Errorf("%v", got)
 	}
-	if to, err := nodesOf("a", "abc").nextOwner(0); !errors.Is(err, console.ErrRefused) {
+	if to, err := nodesOf("a", "abc").nextOwner(0); !errors.Is(err, obs.ErrRefused) {
 		t.Errorf("%q, %v where all are drained", to, err)
 	}
 	full := nodesOf("aa", "")
@@ -142,7 +140,7 @@ func TestWhoIsNext(t *testing.T) {
 	if moves, err := full.plan(2); err != nil || len(moves) != 0 {
 		t.Errorf("%v, %v: partitions move to a disk without room", moves, err)
 	}
-	if to, err := full.nextOwner(0); !errors.Is(err, console.ErrRefused) {
+	if to, err := full.nextOwner(0); !errors.Is(err, obs.ErrRefused) {
 		t.Errorf("%q, %v where no other disk has room", to, err)
 	}
 }
@@ -175,7 +173,7 @@ func TestBalance(t *testing.T) {
 	f("aabb", "", 1, 1, 1, 2)
 	f("aabb", "c", 0, 0, 2, 2)
 	f("aabbcc", "c", 2, 0, 3, 3)
-	if _, err := nodesOf("x", "").plan(1); !errors.Is(err, console.ErrRefused) {
+	if _, err := nodesOf("x", "").plan(1); !errors.Is(err, obs.ErrRefused) {
 		t.Errorf("without an owner: %v", err)
 	}
 }
@@ -187,8 +185,8 @@ func FuzzDecodeReply(f *testing.F) {
 	f.Add([]byte(`{"partitions":[{}]}`))
 	f.Add([]byte(`{"partitions":[{},{}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s := &server{parts: make([]*partition, 1)}
-		if r, err := s.decode(text); err == nil && len(r.Partitions) != 1 {
+		n := &Node{cfg: Config{Partitions: 1}}
+		if r, err := n.decode(text); err == nil && len(r.Partitions) != 1 {
 			t.Errorf("%+v", r)
 		}
 	})
