@@ -156,11 +156,8 @@ func (n *Node) self() obs.ClusterNode {
 	return own
 }
 
-// Announce has the other nodes know of this one, and this one of them, until the node leaves.
-func (n *Node) Announce() {
-	if n == nil {
-		return
-	}
+// announce has the other nodes know of this one, and this one of them, until the node leaves.
+func (n *Node) announce() {
 	err := n.member.Hear(n.subject(), func(note []byte) {
 		if err := n.roll.heard(note, owner.Now()); err != nil {
 			n.log.Debug("a node is not understood", "error", err)

@@ -165,9 +165,10 @@ func (n *Node) Attach(h Host) {
 	}
 }
 
-// Begin carries out orders of other nodes, and hands over what this node owns while its disk has no
-// space.
+// Begin announces the node, carries out orders of other nodes, and hands over what this node owns
+// while its disk has no space.
 func (n *Node) Begin() error {
+	n.announce()
 	if err := n.member.Answer(n.cfg.Name, n.cfg.ID, n.answer); err != nil {
 		return err
 	}

@@ -48,7 +48,10 @@ func (l *Lease) OpenStore(ec embedded.Config) (*Store, error) {
 	defer cancel()
 	s, err := l.openShared(ctx, ec)
 	if err == nil && ec.AcceptLoss {
-		err = l.outlast()
+		// Records are given up without following the log: where an owner is there, it has written by
+		// the end of its lease, and the first append fails.
+		link.Pause(l.ended, l.node.term)
+		err = l.ended.Err()
 	}
 	switch {
 	case err == nil:
@@ -83,13 +86,6 @@ func (l *Lease) Await(read func() error) error {
 	ctx, cancel := l.joining()
 	defer cancel()
 	return attempts(ctx, func(context.Context) error { return read() })
-}
-
-// outlast waits for the term of a lease. Records are given up without following the log: where an
-// owner is there, it has written meanwhile, and the first append fails.
-func (l *Lease) outlast() error {
-	link.Pause(l.ended, l.node.term)
-	return l.ended.Err()
 }
 
 func (l *Lease) openShared(ctx context.Context, ec embedded.Config) (*Store, error) {

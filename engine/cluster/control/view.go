@@ -26,10 +26,16 @@ func (n *Node) View(ctx context.Context, check bool) obs.Cluster {
 	defer cancel()
 	h := n.member.Health(ctx)
 	parts, nodes := n.viewPartitions()
-	problems := append(n.viewCopies(parts), n.viewSpace()...)
+	var problems []string
 	if h.Problem != "" {
-		problems = slices.Insert(problems, 0, h.Problem)
+		problems = append(problems, h.Problem)
 	}
+	for i := range parts {
+		copies, wrong := n.watches[i].Load().copies()
+		parts[i].LeadsStream, parts[i].Copies = n.member.Leads(n.streamName(i)), copies
+		problems = append(problems, wrong...)
+	}
+	problems = append(problems, n.viewSpace()...)
 	v := obs.Cluster{
 		Name: n.cfg.Name, Node: n.cfg.ID, Mode: n.cfg.Mode, LeaseSeconds: n.term.Seconds(), LeaseLeftSeconds: n.host.Replica(0).left().Seconds(), Drained: n.drained.Load(),
 		Forwarded: n.forwarded(), Taken: n.Taken(), Quorum: h.Quorum, Problem: strings.Join(problems, "; "), Peers: []obs.ClusterPeer{}, ClusterPartition: parts[0], Nodes: nodes,
@@ -65,17 +71,6 @@ func (n *Node) viewPartitions() (parts []obs.ClusterPartition, nodes []obs.Clust
 		parts[i].Lag, parts[i].OwnerFence = missing, cmp.Or(fence, parts[i].OwnerFence)
 	}
 	return parts, nodes
-}
-
-// viewCopies adds what is known of the copies of all partitions, and returns what is wrong with
-// them.
-func (n *Node) viewCopies(parts []obs.ClusterPartition) (problems []string) {
-	for i := range parts {
-		copies, wrong := n.watches[i].Load().copies()
-		parts[i].LeadsStream, parts[i].Copies = n.member.Leads(n.streamName(i)), copies
-		problems = append(problems, wrong...)
-	}
-	return problems
 }
 
 // viewSpace returns which journals have no space.

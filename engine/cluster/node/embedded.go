@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+	"golang.org/x/time/rate"
 )
 
 // Settings of every server.
@@ -235,7 +236,7 @@ func (e *embedded) options(app, system nkeys.KeyPair) (*server.Options, error) {
 			Name: c.Cluster, Host: host, Port: number, NoAdvertise: true, PoolSize: routePool,
 			AuthTimeout: handshake.Seconds(), TLSTimeout: handshake.Seconds(), TLSConfig: c.TLS,
 		},
-		CustomRouterAuthentication: newMembers(c),
+		CustomRouterAuthentication: &members{c, rate.NewLimiter(rate.Every(refusalsEvery), 1)},
 	}
 	for _, r := range c.Routes {
 		o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: r.Addr, User: url.User(c.Node)})

@@ -22,10 +22,6 @@ type members struct {
 // refusalsEvery is how often a refusal is logged: a node that was refused tries again.
 const refusalsEvery = 10 * time.Second
 
-func newMembers(cfg *Config) *members {
-	return &members{cfg, rate.NewLimiter(rate.Every(refusalsEvery), 1)}
-}
-
 // Check implements server.Authentication. A node of a former version does not name itself.
 func (m *members) Check(c server.ClientAuthentication) bool {
 	node, start := c.GetOpts().Username, c.GetOpts().Name

@@ -62,7 +62,9 @@ func gather(ctx context.Context, conn *nats.Conn, subject string, question []byt
 		return nil, err
 	}
 	for len(answers) < maxServers && (expect == 0 || len(answers) < expect) {
-		msg, err := nextWithin(ctx, sub)
+		quiet, cancel := context.WithTimeout(ctx, askQuiet)
+		msg, err := sub.NextMsgWithContext(quiet)
+		cancel()
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -72,10 +74,4 @@ func gather(ctx context.Context, conn *nats.Conn, subject string, question []byt
 		answers = append(answers, msg.Data)
 	}
 	return answers, nil
-}
-
-func nextWithin(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, askQuiet)
-	defer cancel()
-	return sub.NextMsgWithContext(ctx)
 }

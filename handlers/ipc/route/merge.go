@@ -13,10 +13,11 @@ type summand[T any] interface {
 	MarshalMsg(b []byte) ([]byte, error)
 }
 
-// sum has all partitions answer the same request, and answers with the sum of their replies.
+// sum has all partitions answer the same request, which is little, and answers with the sum of their
+// replies.
 func sum[T any, P summand[T]](s *session, request []byte, add func(sum, one P, first bool)) bool {
 	o := s.begin()
-	o.askAll(request, func() {
+	o.next = func() {
 		sum := P(new(T))
 		for i := range o.parts {
 			if o.parts[i].typ == frame.Error {
@@ -32,7 +33,10 @@ func sum[T any, P summand[T]](s *session, request []byte, add func(sum, one P, f
 		}
 		body, _ := sum.MarshalMsg(nil) // it has no value that cannot be encoded
 		o.answer(body)
-	})
+	}
+	for i := range o.parts {
+		o.ask(i, request)
+	}
 	return true
 }
 

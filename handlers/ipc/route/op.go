@@ -81,14 +81,6 @@ func (o *op) ask(partition int, body []byte) {
 	o.left++
 }
 
-// askAll asks all partitions the same, which is little, and waits for all.
-func (o *op) askAll(body []byte, next func()) {
-	o.next = next
-	for i := range o.parts {
-		o.ask(i, body)
-	}
-}
-
 // frame implements call.
 func (o *op) frame(l *leg, t frame.Type, rest []byte) (wait, ok bool) {
 	if o.left == 0 || o.parts[l.partition].rest != nil || t != frame.Response && t != frame.Error {

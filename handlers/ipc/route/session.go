@@ -194,7 +194,9 @@ func (s *session) anyHome() int {
 	if key := s.idempotencyKey(); key != nil {
 		return int(s.r.owners.PartitionOf(placement.Process, key))
 	}
-	return s.nextTurn()
+	at := s.turn // one partition after the other
+	s.turn = (at + 1) % len(s.legs)
+	return at
 }
 
 // appendKey appends a map of so many members, whose first one is the idempotency key if there is
@@ -204,13 +206,6 @@ func appendKey(dst, key []byte, members int) []byte {
 		return mpack.AppendMap(dst, members)
 	}
 	return mpack.AppendStr(mpack.AppendStr(mpack.AppendMap(dst, members+1), ipc.IdempotencyKey), key)
-}
-
-// nextTurn returns the partitions one after the other.
-func (s *session) nextTurn() int {
-	at := s.turn
-	s.turn = (at + 1) % len(s.legs)
-	return at
 }
 
 // pass sends a frame unchanged to a partition; its reply takes its place in the window. named: it

@@ -155,7 +155,6 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 		s.log.Warn("other users can look into the directory of the store", "dir", cfg.Store.Dir, "mode", mode, "fix",
 			"chmod 700 "+cfg.Store.Dir)
 	}
-	o.cluster.Announce()
 	if s.admin != nil { // before the store is read, so that it can be asked how far that is
 		go func() { s.report(s.admin.Serve()) }()
 	}
