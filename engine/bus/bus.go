@@ -9,12 +9,12 @@ import (
 
 // Defaults of Config (kernel-ipc §6).
 const (
-	defaultStreamEvents  = 16384     // large enough for ordinary bursts, which must arrive whole (kernel-ipc D37)
-	defaultStreamBytes   = 16 << 20  // bytes of bodies in one stream
-	defaultTotalBytes    = 256 << 20 // bytes of messages in all streams together
-	defaultNameBytes     = 64 << 20  // names that all streams list
+	DefaultStreamEvents  = 16384     // large enough for ordinary bursts, which must arrive whole (kernel-ipc D37)
+	DefaultStreamBytes   = 16 << 20  // bytes of bodies in one stream
+	DefaultTotalBytes    = 256 << 20 // bytes of messages in all streams together
+	DefaultNameBytes     = 64 << 20  // names that all streams list
 	defaultMaxBody       = 5 << 20   // the default max_frame_bytes
-	defaultQueryCapacity = 1 + 2048  // 1 + the default kernel_queue_capacity
+	DefaultQueryCapacity = 1 + 2048  // 1 + the default kernel_queue_capacity
 )
 
 // Config holds the bounds of a Bus. A field that is zero or negative takes its default.
@@ -52,28 +52,28 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.StreamBufferEvents <= 0 {
-		c.StreamBufferEvents = defaultStreamEvents
+		c.StreamBufferEvents = DefaultStreamEvents
 	}
 	if c.StreamBufferBytes <= 0 {
-		c.StreamBufferBytes = defaultStreamBytes
+		c.StreamBufferBytes = DefaultStreamBytes
 	}
 	if c.StreamBufferTotalBytes <= 0 {
-		c.StreamBufferTotalBytes = defaultTotalBytes
+		c.StreamBufferTotalBytes = DefaultTotalBytes
 	}
 	if c.SubscriptionNameBytes <= 0 {
-		c.SubscriptionNameBytes = defaultNameBytes
+		c.SubscriptionNameBytes = DefaultNameBytes
 	}
 	if c.MaxEventPatterns <= 0 {
-		c.MaxEventPatterns = defaultPatterns
+		c.MaxEventPatterns = DefaultPatterns
 	}
 	if c.MaxEventPatternsPerConnection <= 0 {
-		c.MaxEventPatternsPerConnection = defaultPortPatterns
+		c.MaxEventPatternsPerConnection = DefaultPortPatterns
 	}
 	if c.MaxBody <= 0 {
 		c.MaxBody = defaultMaxBody
 	}
 	if c.QueryCapacity <= 0 {
-		c.QueryCapacity = defaultQueryCapacity
+		c.QueryCapacity = DefaultQueryCapacity
 	}
 	if c.GapBody == nil {
 		c.GapBody = func(dst []byte, _ uint64) []byte { return dst }

@@ -11,8 +11,8 @@ import (
 
 // Defaults of Config.Patterns and Config.MaxEventPatternsPerConnection.
 const (
-	defaultPatterns     = 4096
-	defaultPortPatterns = 1024
+	DefaultPatterns     = 4096
+	DefaultPortPatterns = 1024
 )
 
 // MaxPatternTokens bounds the tokens of a pattern, and so the steps of an event through a block.

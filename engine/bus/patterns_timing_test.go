@@ -18,7 +18,7 @@ func BenchmarkManyPatterns(b *testing.B) {
 			defer bus.Close()
 			for range streams {
 				var patterns []string
-				for i := range defaultPatterns / streams {
+				for i := range DefaultPatterns / streams {
 					patterns = append(patterns, pattern(i))
 				}
 				if _, err := bus.subscribePatterns(&port{}, nil, patterns, 0); err != nil {
@@ -46,7 +46,7 @@ func BenchmarkManyPatterns(b *testing.B) {
 		return strings.Join(tokens, ".")
 	})
 	f("half", func(i int) string {
-		if i < defaultPatterns/streams/2 {
+		if i < DefaultPatterns/streams/2 {
 			return miss(i)
 		}
 		tokens := strings.Split(strings.Repeat("*.", MaxPatternTokens-1)+">", ".")

@@ -2,14 +2,15 @@ package envelope
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"trunkline/codec/jsonx"
 )
 
-// defaultStageOrder is the order of the documented agents (envelope §5.1, D12).
-var defaultStageOrder = [...]string{"perception", "intent", "plan", "execution", "critic", "integration"}
+// DefaultStageOrder is the order of the documented agents (envelope §5.1, D12), comma separated.
+const DefaultStageOrder = "perception,intent,plan,execution,critic,integration"
 
 // Options are the settings of boundary A. Zero fields take the defaults.
 type Options struct {
@@ -17,7 +18,7 @@ type Options struct {
 	Now func() time.Time
 	// NewID makes the identifiers of envelopes that have none; nil: RandomID.
 	NewID IDSource
-	// StageOrder is default_stage_order (envelope §6); nil: defaultStageOrder.
+	// StageOrder is default_stage_order (envelope §6); nil: DefaultStageOrder.
 	StageOrder []string
 }
 
@@ -38,7 +39,7 @@ func NewEngine(o Options) *Engine {
 		o.NewID = RandomID
 	}
 	if len(o.StageOrder) == 0 {
-		o.StageOrder = defaultStageOrder[:]
+		o.StageOrder = strings.Split(DefaultStageOrder, ",")
 	}
 	x := &Engine{opt: o}
 	for _, name := range o.StageOrder {

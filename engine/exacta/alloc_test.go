@@ -16,7 +16,7 @@ func TestEventsTakeOneAllocation(t *testing.T) {
 	r := newRig()
 	q := &Request{ID: []byte(wire.ID{1}.String()), Origin: new(Origin)}
 	flow := r.p.newFlow()
-	for range 2 * journalEvents { // the journal has all its room
+	for range 2 * DefaultJournalEvents { // the journal has all its room
 		r.p.progress(q, flow, "apply", 1, 1)
 	}
 	if n := testing.AllocsPerRun(1000, func() { r.p.progress(q, flow, "apply", 1, 1) }); n > 1 {

@@ -80,7 +80,7 @@ func (p *Project) cancelSteps(r *Request) {
 		p.fail(r, fault.New("ST-003", "execution_id"))
 		return
 	}
-	if len(e.cancels) == p.Limits.Parked {
+	if len(e.cancels) == p.Limits.MaxParkedPerProject {
 		p.turnAway(r, p.tooManyCancels())
 		return
 	}

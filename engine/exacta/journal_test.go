@@ -23,8 +23,8 @@ func fill(j *Journal, n int, origin *Origin) {
 // TestJournalKeepsTheLast: 10,000 events or 16 MiB, and a cursor behind them is lost.
 func TestJournalKeepsTheLast(t *testing.T) {
 	j := NewJournal(5, defaults())
-	fill(j, journalEvents, nil)
-	if st := j.Status(); st.Oldest != 6 || st.Last != 5+journalEvents {
+	fill(j, DefaultJournalEvents, nil)
+	if st := j.Status(); st.Oldest != 6 || st.Last != 5+DefaultJournalEvents {
 		t.Fatalf("%+v", st)
 	}
 	fill(j, 1, nil)
@@ -35,7 +35,7 @@ func TestJournalKeepsTheLast(t *testing.T) {
 	if _, got := j.Copy(nil, math.MaxInt, c, math.MaxUint64); got != CopiedLost {
 		t.Errorf("a lost cursor: %v", got)
 	}
-	big := make([]byte, journalBytes/2)
+	big := make([]byte, DefaultJournalBytes/2)
 	for range 3 {
 		j.append(entry{line: big}, Idle)
 	}
@@ -153,18 +153,18 @@ func TestReplays(t *testing.T) {
 	r.End(wire.ID{2}, &Answer{Line: []byte("z")}, false)
 	_, o, _ = r.Look(nil, wire.ID{2}, &sum, &one, 1)
 	f(o, Unknown)
-	for i := range replayEntries {
+	for i := range DefaultReplayEntries {
 		key := wire.ID{3, byte(i), byte(i >> 8)}
 		r.Begin(nil, key, &sum, &one, 1, origin)
 		r.End(key, &Answer{Line: []byte("z")}, true)
 	}
 	_, o, _ = r.Look(nil, id, &sum, &one, 1)
 	f(o, Unknown)
-	if len(r.entries) != replayEntries {
+	if len(r.entries) != DefaultReplayEntries {
 		t.Errorf("%d answers are kept", len(r.entries))
 	}
 	// What was answered at once is kept too, and its room is used again.
-	for i := range 2 * replayEntries {
+	for i := range 2 * DefaultReplayEntries {
 		key := wire.ID{4, byte(i), byte(i >> 8)}
 		out, o := r.Keep([]byte("before "+key.String()), len("before "), key, &sum, &one, 1, r.added)
 		f(o, Unknown)
@@ -183,10 +183,10 @@ func TestReplays(t *testing.T) {
 	if f(o, Conflict); string(out) != "a" {
 		t.Errorf("a conflict has the answer %s", out)
 	}
-	if len(r.entries) != replayEntries || len(r.free) > maxFree {
+	if len(r.entries) != DefaultReplayEntries || len(r.free) > maxFree {
 		t.Errorf("%d answers are kept, %d rooms", len(r.entries), len(r.free))
 	}
-	big := make([]byte, replayBytes)
+	big := make([]byte, DefaultReplayBytes)
 	r.Begin(nil, id, &sum, &one, 1, origin)
 	r.End(id, &Answer{Line: big}, true)
 	if len(r.entries) != 1 {
@@ -262,7 +262,7 @@ func TestStop(t *testing.T) {
 func TestParked(t *testing.T) {
 	r := newRig()
 	r.request(wire.Build, Args{})
-	for range maxParked {
+	for range DefaultParked {
 		r.p.Handle(&Request{ID: []byte("x"), Command: wire.ApplyDiffSet, Timeout: 1})
 	}
 	over := r.request(wire.ApplyDiffSet, Args{})

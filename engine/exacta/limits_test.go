@@ -9,7 +9,7 @@ import (
 
 // TestOtherLimits: what is not a default is in force, at the limit and one above.
 func TestOtherLimits(t *testing.T) {
-	l := Limits{JournalEvents: 100, ReplayEntries: 2, Level: "WARN"}.WithDefaults()
+	l := Limits{JournalEvents: 100, ReplayCacheEntries: 2, LogEventLevel: "WARN"}.WithDefaults()
 	j := NewJournal(0, &l)
 	fill(j, 100, nil)
 	if st := j.Status(); st.Oldest != 1 {

@@ -80,7 +80,7 @@ func (m *machine) Handle(t *rapid.T) {
 	line, answered := m.answers[q]
 	control := c == wire.Pause || c == wire.Resume || c == wire.Cancel
 	if activity != nil && (!control || activity.Request.Command == wire.CloseProject) {
-		if answered && len(m.p.parked) < maxParked {
+		if answered && len(m.p.parked) < DefaultParked {
 			t.Fatalf("%s was not parked: %s", c, line)
 		}
 		return
@@ -289,7 +289,7 @@ func (m *machine) Check(t *rapid.T) {
 	if m.state != m.p.state.String() || m.state != m.saved.State.String() && !m.lost {
 		t.Fatalf("events lead to %s, the state is %s, and %s is saved", m.state, m.p.state, m.saved.State)
 	}
-	if len(m.p.parked) > maxParked || len(m.p.intents) > maxIntents || len(m.p.plans) > maxPlans {
+	if len(m.p.parked) > DefaultParked || len(m.p.intents) > maxIntents || len(m.p.plans) > maxPlans {
 		t.Fatalf("%d parked, %d intents, %d plans", len(m.p.parked), len(m.p.intents), len(m.p.plans))
 	}
 }

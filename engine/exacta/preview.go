@@ -87,7 +87,7 @@ func (p *Project) cancelsProcess(r *Request) bool {
 	if w == nil {
 		return false
 	}
-	if len(w.cancels) == p.Limits.Parked {
+	if len(w.cancels) == p.Limits.MaxParkedPerProject {
 		p.turnAway(r, p.tooManyCancels())
 		return true
 	}
@@ -98,7 +98,7 @@ func (p *Project) cancelsProcess(r *Request) bool {
 
 // tooManyCancels refuses one more Cancel that would wait.
 func (p *Project) tooManyCancels() *fault.Fault {
-	return fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked))
+	return fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.MaxParkedPerProject))
 }
 
 // close closes the project (exacta §4.2). While a preview ends, or a bundle is written, it is an

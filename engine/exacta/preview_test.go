@@ -95,7 +95,7 @@ func TestPreviewsCancelled(t *testing.T) {
 			r.p.state = AwaitingApproval // any state
 		}
 		cancels := []*Request{}
-		for i := range maxParked + 1 {
+		for i := range DefaultParked + 1 {
 			h := q.Key
 			if i%2 == 1 {
 				h = q.flow.ID
@@ -104,10 +104,10 @@ func TestPreviewsCancelled(t *testing.T) {
 			r.p.Handle(c)
 			cancels = append(cancels, c)
 		}
-		r.want(t, cancels[maxParked], "RES-004")
+		r.want(t, cancels[DefaultParked], "RES-004")
 		r.p.Started(w) // too late
 		r.finish(0, nil, false)
-		for _, c := range cancels[:maxParked] {
+		for _, c := range cancels[:DefaultParked] {
 			if !strings.Contains(r.answers[c], `{"execution_id":"`+c.Args.Handle.String()+`","status":"cancelling"}`) {
 				t.Fatal(r.answers[c])
 			}

@@ -208,8 +208,8 @@ func (p *Project) Handle(r *Request) {
 		return
 	case p.activity == nil || p.besides(r.Command):
 		p.begin(r)
-	case len(p.parked) == p.Limits.Parked:
-		p.turnAway(r, fault.New("RES-004", "parked requests: "+strconv.Itoa(p.Limits.Parked)))
+	case len(p.parked) == p.Limits.MaxParkedPerProject:
+		p.turnAway(r, fault.New("RES-004", "parked requests: "+strconv.Itoa(p.Limits.MaxParkedPerProject)))
 	default:
 		p.parked = append(p.parked, r)
 	}

@@ -187,35 +187,35 @@ func States() []State {
 // Limits are those of the options of a server that its projects know (exacta §6.1). A zero field
 // has its default.
 type Limits struct {
-	Parked        int // requests of a project that wait for an activity, and cancels that wait
-	JournalEvents int // of a project
-	JournalBytes  int // the same
-	ReplayEntries int // answers that are kept for repeats
-	ReplayBytes   int // the same
-	PlanValidity  time.Duration
-	Level         string // least important level of a LogEntry that is sent
+	MaxParkedPerProject int // requests that wait for an activity, and cancels that wait
+	JournalEvents       int // of a project
+	JournalBytes        int // the same
+	ReplayCacheEntries  int // answers that are kept for repeats
+	ReplayCacheBytes    int // the same
+	PlanValidity        time.Duration
+	LogEventLevel       string // least important level of a LogEntry that is sent
 }
 
 // The defaults of Limits.
 const (
-	maxParked     = 64
-	journalEvents = 10_000
-	journalBytes  = 16 << 20
-	replayEntries = 4096
-	replayBytes   = 32 << 20
-	planValidity  = 1800 * time.Second
-	logLevel      = "INFO"
+	DefaultParked        = 64
+	DefaultJournalEvents = 10_000
+	DefaultJournalBytes  = 16 << 20
+	DefaultReplayEntries = 4096
+	DefaultReplayBytes   = 32 << 20
+	DefaultPlanValidity  = 1800 * time.Second
+	DefaultLevel         = "INFO"
 )
 
 // WithDefaults returns l with its defaults.
 func (l Limits) WithDefaults() Limits {
-	l.Parked = cmp.Or(l.Parked, maxParked)
-	l.JournalEvents = cmp.Or(l.JournalEvents, journalEvents)
-	l.JournalBytes = cmp.Or(l.JournalBytes, journalBytes)
-	l.ReplayEntries = cmp.Or(l.ReplayEntries, replayEntries)
-	l.ReplayBytes = cmp.Or(l.ReplayBytes, replayBytes)
-	l.PlanValidity = cmp.Or(l.PlanValidity, planValidity)
-	l.Level = cmp.Or(l.Level, logLevel)
+	l.MaxParkedPerProject = cmp.Or(l.MaxParkedPerProject, DefaultParked)
+	l.JournalEvents = cmp.Or(l.JournalEvents, DefaultJournalEvents)
+	l.JournalBytes = cmp.Or(l.JournalBytes, DefaultJournalBytes)
+	l.ReplayCacheEntries = cmp.Or(l.ReplayCacheEntries, DefaultReplayEntries)
+	l.ReplayCacheBytes = cmp.Or(l.ReplayCacheBytes, DefaultReplayBytes)
+	l.PlanValidity = cmp.Or(l.PlanValidity, DefaultPlanValidity)
+	l.LogEventLevel = cmp.Or(l.LogEventLevel, DefaultLevel)
 	return l
 }
 
@@ -224,5 +224,5 @@ func Levels() []string { return []string{"ERROR", "WARN", "INFO", "DEBUG", "TRAC
 
 // logs reports whether a LogEntry of a level is sent.
 func (l *Limits) logs(level string) bool {
-	return slices.Index(Levels(), level) <= slices.Index(Levels(), l.Level)
+	return slices.Index(Levels(), level) <= slices.Index(Levels(), l.LogEventLevel)
 }

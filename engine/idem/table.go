@@ -12,9 +12,9 @@ import (
 
 // Limits of a table where Config gives none (toolhost §6), and of its shards.
 const (
-	defaultTTL        = 60 * time.Second
+	DefaultTTL        = 60 * time.Second
 	DefaultMaxEntries = 1024
-	defaultMaxBytes   = 64 << 20
+	DefaultMaxBytes   = 64 << 20
 	// defaultMaxWaiters is far above the connections of a server, each with one request that waits.
 	defaultMaxWaiters = 65536
 	DefaultShards     = 16
@@ -23,11 +23,11 @@ const (
 
 // Config is what a Table is built with.
 type Config struct {
-	// TTL is for how long an outcome is valid from its completion; below 1: defaultTTL.
+	// TTL is for how long an outcome is valid from its completion; below 1: DefaultTTL.
 	TTL time.Duration
 	// MaxEntries is the most entries, those in flight included; below 1: DefaultMaxEntries.
 	MaxEntries int
-	// MaxBytes is the most bytes of all stored outcomes; below 1: defaultMaxBytes.
+	// MaxBytes is the most bytes of all stored outcomes; below 1: DefaultMaxBytes.
 	MaxBytes int64
 	// MaxWaiters is the most waiters registered at a time; below 1: defaultMaxWaiters.
 	MaxWaiters int
@@ -81,9 +81,9 @@ const none = math.MaxInt64
 func New(cfg Config) *Table {
 	t := &Table{now: cfg.Now, journal: cfg.Journal, ttl: int64(cfg.TTL), maxEntries: int64(cfg.MaxEntries), maxBytes: cfg.MaxBytes,
 		maxWaiters: int64(cfg.MaxWaiters), noEviction: cfg.NoEviction}
-	orDefault(&t.ttl, int64(defaultTTL))
+	orDefault(&t.ttl, int64(DefaultTTL))
 	orDefault(&t.maxEntries, DefaultMaxEntries)
-	orDefault(&t.maxBytes, defaultMaxBytes)
+	orDefault(&t.maxBytes, DefaultMaxBytes)
 	orDefault(&t.maxWaiters, defaultMaxWaiters)
 	if t.now == nil {
 		t.now = func() int64 { return link.Now().Mono }

@@ -11,8 +11,8 @@ import (
 
 // Defaults and bounds of Config (kernel-ipc §6).
 const (
-	defaultMaxProcesses      = 1000000
-	defaultMaxRateLimitUsers = 100000
+	DefaultMaxProcesses      = 1000000
+	DefaultMaxRateLimitUsers = 100000
 	// shardsPerCPU keeps collisions of the loops rare; more shards only cost cache lines.
 	shardsPerCPU = 32
 	minShards    = 64
@@ -22,9 +22,9 @@ const (
 // Config is what a Kernel is made with.
 type Config struct {
 	// MaxProcesses bounds the table, all states counted (max_processes); 0 or less means
-	// defaultMaxProcesses. It is cut to 2^32/n - 1 for n shards (16 million at 256 shards).
+	// DefaultMaxProcesses. It is cut to 2^32/n - 1 for n shards (16 million at 256 shards).
 	MaxProcesses int
-	// MaxRateLimitUsers bounds the rate-limit logs; 0 or less means defaultMaxRateLimitUsers.
+	// MaxRateLimitUsers bounds the rate-limit logs; 0 or less means DefaultMaxRateLimitUsers.
 	MaxRateLimitUsers int
 	// Shards is the number of table shards, rounded up to a power of two within
 	// minShards..maxShards; 0 means shardsPerCPU for each processor.
@@ -64,10 +64,10 @@ func (c Config) withDefaults() Config {
 		c.Overloaded = func() bool { return false }
 	}
 	if c.MaxProcesses <= 0 {
-		c.MaxProcesses = defaultMaxProcesses
+		c.MaxProcesses = DefaultMaxProcesses
 	}
 	if c.MaxRateLimitUsers <= 0 {
-		c.MaxRateLimitUsers = defaultMaxRateLimitUsers
+		c.MaxRateLimitUsers = DefaultMaxRateLimitUsers
 	}
 	if c.Shards <= 0 {
 		c.Shards = shardsPerCPU * runtime.GOMAXPROCS(0)

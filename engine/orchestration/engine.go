@@ -39,12 +39,12 @@ import (
 // Defaults of Config (envelope §6). The bounds in bytes are this server's own: the counts alone
 // would allow as much as a frame for each entry.
 const (
-	defaultMaxSessions       = 10_000
-	defaultMaxSessionBytes   = 1 << 30
-	defaultSessionRetention  = time.Hour
-	defaultMaxEnvelopes      = 10_000
-	defaultMaxEnvelopeBytes  = 512 << 20
-	defaultEnvelopeRetention = 24 * time.Hour
+	DefaultMaxSessions       = 10_000
+	DefaultMaxSessionBytes   = 1 << 30
+	DefaultSessionRetention  = time.Hour
+	DefaultMaxEnvelopes      = 10_000
+	DefaultMaxEnvelopeBytes  = 512 << 20
+	DefaultEnvelopeRetention = 24 * time.Hour
 )
 
 // evictableAfter is how long an envelope that has not ended must have been untouched before a new
@@ -95,12 +95,12 @@ type Engine struct {
 
 // New returns an engine without sessions and envelopes.
 func New(cfg Config) *Engine {
-	cfg.MaxSessions = cmp.Or(cfg.MaxSessions, defaultMaxSessions)
-	cfg.MaxSessionBytes = cmp.Or(cfg.MaxSessionBytes, defaultMaxSessionBytes)
-	cfg.SessionRetention = cmp.Or(cfg.SessionRetention, defaultSessionRetention)
-	cfg.MaxEnvelopes = cmp.Or(cfg.MaxEnvelopes, defaultMaxEnvelopes)
-	cfg.MaxEnvelopeBytes = cmp.Or(cfg.MaxEnvelopeBytes, defaultMaxEnvelopeBytes)
-	cfg.EnvelopeRetention = cmp.Or(cfg.EnvelopeRetention, defaultEnvelopeRetention)
+	cfg.MaxSessions = cmp.Or(cfg.MaxSessions, DefaultMaxSessions)
+	cfg.MaxSessionBytes = cmp.Or(cfg.MaxSessionBytes, DefaultMaxSessionBytes)
+	cfg.SessionRetention = cmp.Or(cfg.SessionRetention, DefaultSessionRetention)
+	cfg.MaxEnvelopes = cmp.Or(cfg.MaxEnvelopes, DefaultMaxEnvelopes)
+	cfg.MaxEnvelopeBytes = cmp.Or(cfg.MaxEnvelopeBytes, DefaultMaxEnvelopeBytes)
+	cfg.EnvelopeRetention = cmp.Or(cfg.EnvelopeRetention, DefaultEnvelopeRetention)
 	cfg.MaxReply = cmp.Or(cfg.MaxReply, wire.DefaultMaxFrame-ReplyReserve)
 	if cfg.NewID == nil {
 		cfg.NewID = envelope.RandomID

@@ -54,14 +54,24 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// Defaults of Config (kernel-ipc §6). Those of the machines are theirs.
+const (
+	DefaultQueueCapacity      = bus.DefaultQueryCapacity - 1
+	DefaultDequeueLease       = 30 * time.Second
+	DefaultCleanupInterval    = 5 * time.Minute
+	DefaultProcessRetention   = 24 * time.Hour
+	DefaultIdempotencyWindow  = 24 * time.Hour
+	DefaultMaxIdempotencyKeys = 100_000
+)
+
 func (c Config) withDefaults() Config {
 	setDefault(&c.MaxFrameBytes, wire.DefaultMaxFrame)
-	setDefault(&c.KernelQueueCapacity, 2048)
-	setDefault(&c.DequeueLease, 30*time.Second)
-	setDefault(&c.CleanupInterval, 300*time.Second)
-	setDefault(&c.ProcessRetention, 86400*time.Second)
-	setDefault(&c.IdempotencyWindow, 24*time.Hour)
-	setDefault(&c.MaxIdempotencyKeys, 100_000)
+	setDefault(&c.KernelQueueCapacity, DefaultQueueCapacity)
+	setDefault(&c.DequeueLease, DefaultDequeueLease)
+	setDefault(&c.CleanupInterval, DefaultCleanupInterval)
+	setDefault(&c.ProcessRetention, DefaultProcessRetention)
+	setDefault(&c.IdempotencyWindow, DefaultIdempotencyWindow)
+	setDefault(&c.MaxIdempotencyKeys, DefaultMaxIdempotencyKeys)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

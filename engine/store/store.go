@@ -28,8 +28,8 @@ import (
 
 // Defaults of Config.
 const (
-	defaultSnapshotBytes    = 64 << 20
-	defaultSnapshotInterval = 10 * time.Minute
+	DefaultSnapshotBytes    = 64 << 20
+	DefaultSnapshotInterval = 10 * time.Minute
 )
 
 // Config is what a store is made of. Zero fields take the defaults.
@@ -114,9 +114,15 @@ const keptBuffer = 4 << 10
 
 // New returns a store that writes nothing until Recover.
 func New(cfg Config) *Store {
-	cfg.SnapshotBytes = cmp.Or(cfg.SnapshotBytes, defaultSnapshotBytes)
-	cfg.SnapshotInterval = cmp.Or(cfg.SnapshotInterval, defaultSnapshotInterval)
-	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	if cfg.SnapshotBytes == 0 {
+		cfg.SnapshotBytes = DefaultSnapshotBytes
+	}
+	if cfg.SnapshotInterval == 0 {
+		cfg.SnapshotInterval = DefaultSnapshotInterval
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	return &Store{cfg: cfg, stop: make(chan struct{})}
 }
 

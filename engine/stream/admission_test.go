@@ -55,7 +55,7 @@ func TestGateCountsExactly(t *testing.T) {
 	if err := g.Wait(ctx); err == nil {
 		t.Error("Wait did not wait")
 	}
-	if newGate(0, nil).Max() != defaultMaxConnections {
+	if newGate(0, nil).Max() != DefaultMaxConnections {
 		t.Error("zero is not the default")
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// defaultMaxConnections is kernel.max_connections where a Config leaves it zero (kernel-ipc §2.6).
-const defaultMaxConnections = 1000
+// DefaultMaxConnections is kernel.max_connections where a Config leaves it zero (kernel-ipc §2.6).
+const DefaultMaxConnections = 1000
 
 // Gate counts open connections against one limit. All owners of a server's connections share one,
 // so that a slot is one wherever its connection lives.
@@ -34,11 +34,11 @@ type Gate struct {
 // resting is what a connection that rests adds to Gate.open.
 const resting = 1 << 32
 
-// newGate returns a gate for max connections, zero standing for defaultMaxConnections. They are
+// newGate returns a gate for max connections, zero standing for DefaultMaxConnections. They are
 // also counted by files, which may be nil, and shared.
 func newGate(max int, files *Files) *Gate {
 	if max <= 0 {
-		max = defaultMaxConnections
+		max = DefaultMaxConnections
 	}
 	g := &Gate{files: files, empty: make(chan struct{}, 1), rested: make(chan struct{})}
 	g.SetMax(max)

@@ -49,7 +49,7 @@ type Config struct {
 	// Protocol is shown in lists of connections. Name begins the names of connections; empty:
 	// Protocol does.
 	Protocol, Name string
-	// MaxConnections is kernel.max_connections; zero stands for defaultMaxConnections.
+	// MaxConnections is kernel.max_connections; zero stands for DefaultMaxConnections.
 	MaxConnections int
 	// Files counts the descriptors of connections; nil: they are not counted.
 	Files  *Files

@@ -47,9 +47,9 @@ import (
 
 // Defaults of Config.
 const (
-	defaultHotBytes    = 64 << 20
-	defaultMaxThreads  = 1_000_000
-	defaultMaxSessions = 100_000
+	DefaultHotBytes    = 64 << 20
+	DefaultMaxThreads  = 1_000_000
+	DefaultMaxSessions = 100_000
 	defaultMaxCursors  = 1024
 )
 
@@ -129,9 +129,9 @@ type shard struct {
 
 // New returns an engine without threads. Join comes before the first request.
 func New(cfg Config) *Engine {
-	orDefault(&cfg.HotBytes, defaultHotBytes)
-	orDefault(&cfg.MaxThreads, defaultMaxThreads)
-	orDefault(&cfg.MaxSessions, defaultMaxSessions)
+	orDefault(&cfg.HotBytes, DefaultHotBytes)
+	orDefault(&cfg.MaxThreads, DefaultMaxThreads)
+	orDefault(&cfg.MaxSessions, DefaultMaxSessions)
 	orDefault(&cfg.MaxCursors, defaultMaxCursors)
 	orDefault(&cfg.segment, segmentBytes)
 	orDefault(&cfg.setBytes, archiveSetBytes)

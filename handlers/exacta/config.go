@@ -16,27 +16,28 @@ type Config struct {
 	MaxMessageBytes int // without the end of its line
 	MaxConnections  int // over lines, and as many WebSockets
 	MaxOpenProjects int
-	MaxInFlight     int      // unanswered requests of a connection
-	Debug           Debug    // whether ApplyDiffSet is enabled
-	AllowedRoots    []string // directories that must contain the root of a project; empty: any may
-	DiagnosticsDirs []string // where bundles may be written, beside the usual places (exacta §4.15)
-	WSOrigins       []string // of web pages that may connect, beside those of this machine (exacta §2.2)
-	AuthToken       string   // what clients over TCP and WebSocket must show; empty: nothing
-	KeyFile         string   // of the key that proves what the server writes into projects; it is made if it is missing
-	Clock           wire.Clock
-	Seed            string          // of ids; empty: they are random
-	Planner         external.Config // its Logger is that of the server
-	Version         string          // of the program, for bundles
-	Recorder        *obs.Recorder   // of latencies; nil: they are not kept
-	Logger          *slog.Logger
+	// MaxInflightPerConnection bounds the unanswered requests of a connection.
+	MaxInflightPerConnection int
+	Debug                    Debug    // whether ApplyDiffSet is enabled
+	AllowedRoots             []string // directories that must contain the root of a project; empty: any may
+	DiagnosticsDirs          []string // where bundles may be written, beside the usual places (exacta §4.15)
+	WSOrigins                []string // of web pages that may connect, beside those of this machine (exacta §2.2)
+	AuthToken                string   // what clients over TCP and WebSocket must show; empty: nothing
+	KeyFile                  string   // of the key that proves what the server writes into projects; it is made if it is missing
+	Clock                    wire.Clock
+	Seed                     string          // of ids; empty: they are random
+	Planner                  external.Config // its Logger is that of the server
+	Version                  string          // of the program, for bundles
+	Recorder                 *obs.Recorder   // of latencies; nil: they are not kept
+	Logger                   *slog.Logger
 }
 
 // The defaults of Config.
 const (
-	maxMessage     = 8 << 20
-	maxConnections = 1024
-	maxInFlight    = 64
-	maxProjects    = 32
+	DefaultMaxMessage     = 8 << 20
+	DefaultMaxConnections = 1024
+	DefaultMaxInFlight    = 64
+	DefaultMaxProjects    = 32
 )
 
 // Live is what a running server can change; its fields are those of Config.
@@ -60,11 +61,13 @@ const (
 
 func (c Config) withDefaults() Config {
 	c.Limits = c.Limits.WithDefaults()
-	c.MaxMessageBytes = cmp.Or(c.MaxMessageBytes, maxMessage)
-	c.MaxConnections = cmp.Or(c.MaxConnections, maxConnections)
-	c.MaxInFlight = cmp.Or(c.MaxInFlight, maxInFlight)
-	c.MaxOpenProjects = cmp.Or(c.MaxOpenProjects, maxProjects)
-	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	c.MaxMessageBytes = cmp.Or(c.MaxMessageBytes, DefaultMaxMessage)
+	c.MaxConnections = cmp.Or(c.MaxConnections, DefaultMaxConnections)
+	c.MaxInflightPerConnection = cmp.Or(c.MaxInflightPerConnection, DefaultMaxInFlight)
+	c.MaxOpenProjects = cmp.Or(c.MaxOpenProjects, DefaultMaxProjects)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
 	c.Planner.Logger = c.Logger
 	return c
 }

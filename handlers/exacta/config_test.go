@@ -31,7 +31,7 @@ func TestDebugCommands(t *testing.T) {
 // TestOptions: the options of a server are in force, at the limit and one above (exacta §6.1).
 func TestOptions(t *testing.T) {
 	one, two := newRoot(t), newRoot(t)
-	s := newServerOf(t, Config{MaxOpenProjects: 1, MaxInFlight: 2, AllowedRoots: []string{one, two}})
+	s := newServerOf(t, Config{MaxOpenProjects: 1, MaxInflightPerConnection: 2, AllowedRoots: []string{one, two}})
 	p := newPeer(t, s, 1)
 	p.send(ask(1, "OpenProject", `"path":"`+one+`"`))
 	p.want(2, "LogEntry1 101:ok")
@@ -55,7 +55,7 @@ func TestLogLevel(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, ".exacta"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		p := newPeer(t, newServerOf(t, Config{Limits: core.Limits{Level: level}}), 1)
+		p := newPeer(t, newServerOf(t, Config{Limits: core.Limits{LogEventLevel: level}}), 1)
 		p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 		p.want(1+len(want)/len("LogEntry1 "), want+"101:ok")
 	}

@@ -128,7 +128,7 @@ func TestControlsOfADiskThatDoesNotAnswer(t *testing.T) {
 	pause := func(n int) string {
 		return strings.Replace(ask(2, "Pause", `"execution_id":"`+pid+`"`), "-000000000102", fmt.Sprintf("-0000000a%04x", n), 1)
 	}
-	n := s.cfg.MaxInFlight + maxControls
+	n := s.cfg.MaxInflightPerConnection + maxControls
 	for i := 1; i < n; i++ {
 		p.send(pause(i))
 	}

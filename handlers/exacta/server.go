@@ -64,7 +64,7 @@ func New(cfg Config) *Server {
 	scope := wire.NewScope(cfg.Seed, "server")
 	s := &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), options: workspace.Options{Secret: secret.Find}, after: time.After,
 		replays: exacta.NewReplays(&cfg.Limits), planner: external.New(cfg.Planner),
-		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
+		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInflightPerConnection)},
 		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event),
 		counts: newCounters(), meter: cfg.Recorder.Meter("exacta", meterNames()), readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
 	s.scratches.New = func() any { return s.newScratch() }

@@ -106,7 +106,7 @@ const maxControls = 1024
 
 // full reports whether as many requests are unanswered as may be.
 func (s *session) full(control bool) bool {
-	most := s.srv.cfg.MaxInFlight
+	most := s.srv.cfg.MaxInflightPerConnection
 	if control {
 		most += maxControls
 	}

@@ -325,7 +325,7 @@ func TestTooManyRequests(t *testing.T) {
 	p := newPeer(t, s, 1)
 	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 	p.want(2, "LogEntry1 101:ok")
-	p.sess.(*session).count(maxInFlight)
+	p.sess.(*session).count(DefaultMaxInFlight)
 	p.send(ask(2, "ApplyDiffSet", emptySet), ask(3, "Pause", `"execution_id":"`+pid+`"`))
 	p.want(2, "102:RES-004 103:ST-001") // the refusal does not wait
 }

@@ -27,6 +27,7 @@ import (
 	"trunkline/engine/orchestration"
 	"trunkline/engine/runtime"
 	"trunkline/engine/store"
+	"trunkline/engine/stream"
 	"trunkline/handlers/ipc/message"
 )
 
@@ -50,19 +51,29 @@ type Config struct {
 	Recorder *obs.Recorder
 }
 
-// defaultAnswerBytes is the default of Config.AnswerBufferBytes: what a stream may have waiting.
-const defaultAnswerBytes = 16 << 20
+// Defaults of Config (kernel-ipc §6), and of who owns the connections.
+const (
+	DefaultQueryTimeout    = 5 * time.Second
+	DefaultMaxQueryTimeout = 30 * time.Second
+	DefaultMaxStreams      = 32 // of a connection
+	DefaultMaxEventTypes   = 256
+	DefaultReadTimeout     = 30 * time.Second
+	DefaultWriteTimeout    = 10 * time.Second
+	DefaultShutdownGrace   = 5 * time.Second
+	// defaultAnswerBytes is what a stream may have waiting.
+	defaultAnswerBytes = 16 << 20
+)
 
 // DefaultFramesPerTurn is how many frames of one connection are executed before others get their
 // turn (kernel-ipc §2.5).
 const DefaultFramesPerTurn = 256
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.MaxConnections, 1000)
-	setDefault(&c.DefaultQueryTimeout, 5*time.Second)
-	setDefault(&c.MaxQueryTimeout, 30*time.Second)
-	setDefault(&c.MaxStreamsPerConnection, 32)
-	setDefault(&c.MaxEventTypes, 256)
+	setDefault(&c.MaxConnections, stream.DefaultMaxConnections)
+	setDefault(&c.DefaultQueryTimeout, DefaultQueryTimeout)
+	setDefault(&c.MaxQueryTimeout, DefaultMaxQueryTimeout)
+	setDefault(&c.MaxStreamsPerConnection, DefaultMaxStreams)
+	setDefault(&c.MaxEventTypes, DefaultMaxEventTypes)
 	setDefault(&c.UnsentBytes, link.DefaultUnsentBytes)
 	setDefault(&c.TurnBytes, link.DefaultTurnBytes)
 	setDefault(&c.FramesPerTurn, DefaultFramesPerTurn)

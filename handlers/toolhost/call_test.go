@@ -46,9 +46,9 @@ func TestBreaker(t *testing.T) {
 	// A call that is refused is not the probe.
 	p.want(`{"aid":"AID.EXT.WRITE.v1"}`, `{"ok":false,"error":"lease_required","tier":1,"aid":"AID.EXT.WRITE.v1"}`)
 	p.want(`{"aid":"AID.EXT.WRITE.v1","_lease_token":"no"}`, `{"ok":false,"error":"lease_rejected","reason":"not found"}`)
-	r.srv.exec.pending.Add(defaultQueue)
+	r.srv.exec.pending.Add(DefaultQueue)
 	p.want(line, fault("overloaded"))
-	r.srv.exec.pending.Add(-defaultQueue)
+	r.srv.exec.pending.Add(-DefaultQueue)
 	r.wantRuns(4)
 	p.want(`{"aid":"AID.EXT.WRITE.v1","_lease_token":"`+token+`"}`, answer)
 	p.want(line, answer)
@@ -242,7 +242,7 @@ func TestLineLimit(t *testing.T) {
 		f(via, line+" \r", long, via != Stdin)
 		f(via, strings.Repeat("x", 10*limit), long, via != Stdin)
 	}
-	if got := newRig(t, func(c *Config) { c.MaxLine = maxLine + 1 }).srv.cfg.MaxLine; got != maxLine {
+	if got := newRig(t, func(c *Config) { c.MaxLine = MaxLine + 1 }).srv.cfg.MaxLine; got != MaxLine {
 		t.Error(got)
 	}
 }

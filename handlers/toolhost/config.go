@@ -26,7 +26,7 @@ import (
 const (
 	DefaultToolTimeout = 30 * time.Second
 	MaxToolTimeout     = 600 * time.Second
-	defaultQueue       = 1024
+	DefaultQueue       = 1024
 	minExecutors       = 4
 	specVersion        = "1.4.2"
 )
@@ -44,9 +44,9 @@ type Config struct {
 	Executors int
 	// Files counts the descriptors of connections and lowers how many calls wait. nil: no limit.
 	Files *stream.Files
-	// maxLine is the longest request line of a connection, without its end. 0: maxLine.
+	// MaxLine is the longest request line of a connection, without its end. 0: the constant.
 	MaxLine int
-	// Unfinished bounds the bytes of unfinished lines of all connections. 0: defaultUnfinished.
+	// Unfinished bounds the bytes of unfinished lines of all connections. 0: DefaultUnfinished.
 	Unfinished int
 	// Keys is the idempotency table, which a journal may keep. nil: one that dies with the server.
 	Keys *idem.Table
@@ -118,11 +118,11 @@ type Server struct {
 // New makes a server. Close ends it.
 func New(cfg Config) *Server {
 	setDefault(&cfg.ToolTimeout, DefaultToolTimeout)
-	setDefault(&cfg.Queue, defaultQueue)
+	setDefault(&cfg.Queue, DefaultQueue)
 	setDefault(&cfg.Executors, max(2*runtime.GOMAXPROCS(0), minExecutors))
-	setDefault(&cfg.MaxLine, maxLine)
-	cfg.MaxLine = min(cfg.MaxLine, maxLine)
-	setDefault(&cfg.Unfinished, defaultUnfinished)
+	setDefault(&cfg.MaxLine, MaxLine)
+	cfg.MaxLine = min(cfg.MaxLine, MaxLine)
+	setDefault(&cfg.Unfinished, DefaultUnfinished)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -200,9 +200,9 @@ const (
 	heldLines          = 1024
 )
 
-// defaultUnfinished is how many bytes of unfinished lines, and of lines read ahead, all connections
+// DefaultUnfinished is how many bytes of unfinished lines, and of lines read ahead, all connections
 // of a server may hold together, beside link.OwnInput bytes each.
-const defaultUnfinished = 256 << 20
+const DefaultUnfinished = 256 << 20
 
 var lineEnd = []byte{'\n'}
 
@@ -224,7 +224,7 @@ func StdinLimits() link.Limits {
 		AheadFrames: heldLines,
 		FramesIn:    func(b []byte) int { return bytes.Count(b, lineEnd) },
 		ChunkBytes:  link.DefaultChunkBytes,
-		FrameBytes:  maxLine + len("\r\n"),
+		FrameBytes:  MaxLine + len("\r\n"),
 		EndOfInput:  "\n",
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 // Limits of a request (toolhost §6).
 const (
-	// maxLine is the longest request line, without its end, and the most that stdin may hold.
-	maxLine  = 10 << 20
+	// MaxLine is the longest request line, without its end, and the most that stdin may hold.
+	MaxLine  = 10 << 20
 	maxReply = 1 << 20
 	maxDepth = 32
 	maxAID   = 256

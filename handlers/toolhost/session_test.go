@@ -163,7 +163,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%+v", sock)
 	}
 	for _, l := range []link.Limits{in, sock} {
-		if l.FrameBytes != maxLine+2 || l.UnsentBytes != 8<<20 || l.DrainWithin != 10e9 || l.EndOfInput != "\n" {
+		if l.FrameBytes != MaxLine+2 || l.UnsentBytes != 8<<20 || l.DrainWithin != 10e9 || l.EndOfInput != "\n" {
 			t.Errorf("%+v", l)
 		}
 	}

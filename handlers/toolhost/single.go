@@ -52,9 +52,9 @@ func (s *Single) Run(aid string, stdin io.Reader) (line []byte, code int) {
 	if e == nil && !s.Exec {
 		return appendFaultAbout(nil, "tool not found in plugin: ", []byte(aid), requestID{}), exitNoTool
 	}
-	text, err := io.ReadAll(io.LimitReader(stdin, maxLine+1))
+	text, err := io.ReadAll(io.LimitReader(stdin, MaxLine+1))
 	switch {
-	case len(text) > maxLine:
+	case len(text) > MaxLine:
 		return appendFault(nil, "stdin exceeds 10MB limit", requestID{}), exitBadStdin
 	case err != nil:
 		return appendFault(nil, s.badJSON(), requestID{}), exitBadStdin

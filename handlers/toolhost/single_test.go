@@ -58,7 +58,7 @@ func TestSingle(t *testing.T) {
 	f(true, "AID.NOPE.v1", `{"ds_state":{"slots":{"2":{"type":"mine"}}},"request_id":1}`,
 		toolReply("false", "TOOL_ERROR", "{}", "MISSING_TOOL: AID.NOPE.v1", state(slot("2", "mine"))+`,"request_id":1`), 0)
 
-	at := `{"x":"` + strings.Repeat("x", maxLine-8) + `"}`
+	at := `{"x":"` + strings.Repeat("x", MaxLine-8) + `"}`
 	both("AID.NOOP.v1", at, ok(""), 0)
 	both("AID.COUNT.v1", at+"\n", fault("stdin exceeds 10MB limit"), 5)
 	// Too long for a line: the caller keeps the state that it has.

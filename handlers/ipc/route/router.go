@@ -21,13 +21,9 @@ import (
 // Limits and defaults of Config.
 const (
 	// maxPartitions is the most partitions that a Router serves: a stream has a bit for each.
-	maxPartitions         = 64
-	defaultMaxConnections = 1000
-	defaultMaxInFlight    = 1024
-	defaultMaxCalls       = 1 << 16
-	defaultReadTimeout    = 30 * time.Second
-	defaultWriteTimeout   = 10 * time.Second
-	defaultShutdownGrace  = 5 * time.Second
+	maxPartitions      = 64
+	defaultMaxInFlight = 1024
+	defaultMaxCalls    = 1 << 16
 )
 
 // Config holds the settings of a Router. Dial and Partitions are required, the latter from 2 to
@@ -52,12 +48,12 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.MaxFrameBytes = cmp.Or(c.MaxFrameBytes, wire.DefaultMaxFrame)
-	c.MaxConnections = cmp.Or(c.MaxConnections, defaultMaxConnections)
+	c.MaxConnections = cmp.Or(c.MaxConnections, stream.DefaultMaxConnections)
 	c.MaxInFlight = cmp.Or(c.MaxInFlight, defaultMaxInFlight)
 	c.MaxCalls = cmp.Or(c.MaxCalls, defaultMaxCalls)
-	c.ReadTimeout = cmp.Or(c.ReadTimeout, defaultReadTimeout)
-	c.WriteTimeout = cmp.Or(c.WriteTimeout, defaultWriteTimeout)
-	c.ShutdownGrace = cmp.Or(c.ShutdownGrace, defaultShutdownGrace)
+	c.ReadTimeout = cmp.Or(c.ReadTimeout, ipc.DefaultReadTimeout)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, ipc.DefaultWriteTimeout)
+	c.ShutdownGrace = cmp.Or(c.ShutdownGrace, ipc.DefaultShutdownGrace)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

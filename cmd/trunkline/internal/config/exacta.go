@@ -16,31 +16,17 @@ import (
 	"trunkline/handlers/exacta/external"
 )
 
-// Exacta is the section of projects (exacta §6.1). Empty addresses switch them off in serve.
+// Exacta is the section of projects (exacta §6.1). Empty addresses switch them off in serve. The
+// settings of the server are fields of its own configuration.
 type Exacta struct {
 	Access
-	WSAddr         []string
-	MaxConnections int
-	Loops          int
-
-	MaxMessageBytes          int
-	MaxOpenProjects          int
-	MaxInflightPerConnection int
-	MaxParkedPerProject      int
-	JournalEvents            int
-	JournalBytes             int
-	ReplayCacheEntries       int
-	ReplayCacheBytes         int
-	DebugCommands            string
-	AllowedRoots             []string
-	DiagnosticsDirs          []string
-	WSOrigins                []string
-	AuthTokenFile            string
-	KeyFile                  string
-	PlanValiditySeconds      int
-	LogEventLevel            string
-	Clock                    string
-	IDs                      string
+	exacta.Config
+	WSAddr        []string
+	Loops         int
+	DebugCommands string
+	AuthTokenFile string
+	Clock         string
+	IDs           string
 
 	// What makes plans, chosen by the operator (exacta §4.20).
 	Planner        string
@@ -80,25 +66,25 @@ const (
 var exactaSettings = []setting{
 	{key: "exacta.ws_addr", def: "", optional: true,
 		help: "addresses of projects over WebSocket, comma separated: host:port or unix:///path; empty switches it off"},
-	{key: "exacta.max_connections", def: 1024, min: 1, max: 65536, live: true,
+	{key: "exacta.max_connections", def: exacta.DefaultMaxConnections, min: 1, max: 65536, live: true,
 		help: "open connections of lines, and as many WebSockets; one more gets an error and is closed"},
 	{key: "exacta.loops", def: 0, min: 0, max: 1024,
 		help: "event loops of lines; 0 chooses by the number of processors"},
-	{key: "exacta.max_message_bytes", def: 8388608, min: 65536, max: 67108864,
+	{key: "exacta.max_message_bytes", def: exacta.DefaultMaxMessage, min: 65536, max: 67108864,
 		help: "largest message of a client, without the end of its line"},
-	{key: "exacta.max_open_projects", def: 32, min: 1, max: 1024, live: true,
+	{key: "exacta.max_open_projects", def: exacta.DefaultMaxProjects, min: 1, max: 1024, live: true,
 		help: "open projects; one more is refused"},
-	{key: "exacta.max_inflight_per_connection", def: 64, min: 1, max: 4096,
+	{key: "exacta.max_inflight_per_connection", def: exacta.DefaultMaxInFlight, min: 1, max: 4096,
 		help: "unanswered requests of one connection, Pause, Resume and Cancel left out; one more is refused"},
-	{key: "exacta.max_parked_per_project", def: 64, min: 1, max: 4096,
+	{key: "exacta.max_parked_per_project", def: core.DefaultParked, min: 1, max: 4096,
 		help: "requests of one project that wait while a planner, a set of diffs or a build runs; one more is refused"},
-	{key: "exacta.journal_events", def: 10000, min: 100, max: 1_000_000,
+	{key: "exacta.journal_events", def: core.DefaultJournalEvents, min: 100, max: 1_000_000,
 		help: "events of one project that are kept for slow readers and new connections"},
-	{key: "exacta.journal_bytes", def: 16777216, min: 1 << 20, max: 1 << 30,
+	{key: "exacta.journal_bytes", def: core.DefaultJournalBytes, min: 1 << 20, max: 1 << 30,
 		help: "bytes of these events"},
-	{key: "exacta.replay_cache_entries", def: 4096, min: 1, max: 1_000_000,
+	{key: "exacta.replay_cache_entries", def: core.DefaultReplayEntries, min: 1, max: 1_000_000,
 		help: "answers that are kept for repeated requests; beyond it the oldest one is dropped"},
-	{key: "exacta.replay_cache_bytes", def: 33554432, min: 1 << 20, max: 1 << 30,
+	{key: "exacta.replay_cache_bytes", def: core.DefaultReplayBytes, min: 1 << 20, max: 1 << 30,
 		help: "bytes of these answers"},
 	{key: "exacta.debug_commands", def: debugAuto, oneOf: []string{debugAuto, debugOn, debugOff},
 		help: "whether ApplyDiffSet, which needs no approval, is enabled: auto (on for stdin and unix sockets, off for TCP and WebSocket), on, off"},
@@ -112,9 +98,9 @@ var exactaSettings = []setting{
 		help: "file with the token that clients over TCP and WebSocket must show, at least 16 bytes; empty: none"},
 	{key: "exacta.key_file", def: "",
 		help: "file with the key that proves what the server wrote into projects, made if it is missing; empty: trunkline/exacta.key in the user's configuration directory"},
-	{key: "exacta.plan_validity_seconds", def: 1800, min: 1, max: 86400,
+	{key: "exacta.plan_validity_seconds", def: core.DefaultPlanValidity, min: 1, max: 86400,
 		help: "how long a plan may wait for its approval and execution"},
-	{key: "exacta.log_event_level", def: "INFO", oneOf: core.Levels(),
+	{key: "exacta.log_event_level", def: core.DefaultLevel, oneOf: core.Levels(),
 		help: "least important LogEntry that clients get"},
 	{key: keyClock, def: clockReal,
 		help: "real, or fixed:TIME for tests: all times are this one"},
@@ -267,16 +253,8 @@ func secretOf(key, file string, least, most int) (string, error) {
 
 // Server returns the configuration of the server, without its Logger. It reads the token.
 func (e *Exacta) Server() (c exacta.Config, err error) {
-	c = exacta.Config{
-		Limits: core.Limits{
-			Parked: e.MaxParkedPerProject, JournalEvents: e.JournalEvents, JournalBytes: e.JournalBytes,
-			ReplayEntries: e.ReplayCacheEntries, ReplayBytes: e.ReplayCacheBytes,
-			PlanValidity: time.Duration(e.PlanValiditySeconds) * time.Second, Level: e.LogEventLevel,
-		},
-		MaxMessageBytes: e.MaxMessageBytes, MaxConnections: e.MaxConnections, MaxOpenProjects: e.MaxOpenProjects, MaxInFlight: e.MaxInflightPerConnection,
-		AllowedRoots: resolved(e.AllowedRoots), DiagnosticsDirs: resolved(e.DiagnosticsDirs), WSOrigins: e.WSOrigins,
-		KeyFile: e.KeyPath(),
-	}
+	c = e.Config
+	c.AllowedRoots, c.DiagnosticsDirs, c.KeyFile = resolved(e.AllowedRoots), resolved(e.DiagnosticsDirs), e.KeyPath()
 	switch e.DebugCommands {
 	case debugOn:
 		c.Debug = exacta.DebugOn

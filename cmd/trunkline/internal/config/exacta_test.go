@@ -84,7 +84,8 @@ func TestExactaServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := core.Limits{Parked: 5, JournalEvents: 10000, JournalBytes: 16 << 20, ReplayEntries: 4096, ReplayBytes: 32 << 20, PlanValidity: 7 * time.Second, Level: "INFO"}
+	want := core.Limits{MaxParkedPerProject: 5, JournalEvents: 10000, JournalBytes: 16 << 20, ReplayCacheEntries: 4096,
+		ReplayCacheBytes: 32 << 20, PlanValidity: 7 * time.Second, LogEventLevel: "INFO"}
 	real, _ := filepath.EvalSymlinks(dir)
 	if s.Limits != want || s.Debug != exacta.DebugOff || s.Seed != "t1" || !s.Clock.Fixed() ||
 		s.AllowedRoots[0] != real || s.AllowedRoots[1] != dir+"/later" {

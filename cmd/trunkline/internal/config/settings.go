@@ -7,7 +7,18 @@ import (
 	"strings"
 	"time"
 
+	"trunkline/codec/wire"
+	"trunkline/engine/bus"
+	"trunkline/engine/envelope"
+	"trunkline/engine/idem"
+	"trunkline/engine/kernel"
 	"trunkline/engine/obs"
+	"trunkline/engine/orchestration"
+	"trunkline/engine/runtime"
+	"trunkline/engine/store"
+	"trunkline/engine/stream"
+	"trunkline/handlers/ipc"
+	"trunkline/handlers/toolhost"
 )
 
 // setting is one row of the table. Its field in Config has the name of the key. min and max bound
@@ -42,7 +53,7 @@ const (
 )
 
 // table is the list of all settings in the order shown to people; it is never written.
-var table = slices.Concat(
+var table = whole(slices.Concat(
 	accessSettings(setting{key: "kernel.listen_addr", def: "127.0.0.1:50051",
 		help: "addresses, comma separated: host:port or unix:///path"}, "TCP listeners into", ""),
 	kernelSettings,
@@ -63,7 +74,24 @@ var table = slices.Concat(
 		"TCP listeners of lines and WebSocket into", "; exacta.auth_token_file must be set all the same"),
 	exactaSettings,
 	otherSettings,
-	clusterSettings)
+	clusterSettings))
+
+// whole gives the defaults that packages name the form in which settings are written: integers, and
+// times in the unit of their key.
+func whole(rows []setting) []setting {
+	for i := range rows {
+		switch v := reflect.ValueOf(rows[i].def); {
+		case v.CanUint():
+			rows[i].def = int(v.Uint())
+		case v.Type() == reflect.TypeFor[time.Duration]():
+			_, unit := rows[i].split()
+			rows[i].def = int(v.Int() / unit)
+		case v.CanInt():
+			rows[i].def = int(v.Int())
+		}
+	}
+	return rows
+}
 
 // accessSettings returns the rows of a section's Access. listen is the one of its listen_addr.
 // What the key does to the listeners and what else insecure_bind needs differ between the sections.
@@ -84,69 +112,69 @@ func accessSettings(listen setting, tls, bind string) []setting {
 var kernelSettings = []setting{
 	{key: "kernel.loops", def: 0, min: 0, max: 1024,
 		help: "event loops; 0 chooses by the number of processors"},
-	{key: "kernel.max_frame_bytes", def: 5242880, min: minFrame, max: maxFrame,
+	{key: "kernel.max_frame_bytes", def: wire.DefaultMaxFrame, min: minFrame, max: maxFrame,
 		help: "largest frame in both directions, without its 4 length bytes; at least 4096, so that an error with the longest id fits"},
-	{key: "kernel.max_connections", def: 1000, min: 1, max: maxCount, live: true,
+	{key: "kernel.max_connections", def: stream.DefaultMaxConnections, min: 1, max: maxCount, live: true,
 		help: "open connections; one more gets an error and is closed"},
-	{key: "kernel.kernel_queue_capacity", def: 2048, min: 1, max: maxCount,
+	{key: "kernel.kernel_queue_capacity", def: runtime.DefaultQueueCapacity, min: 1, max: maxCount,
 		help: "admitted requests waiting to execute; pending queries have their own count of this plus one"},
-	{key: "kernel.read_timeout_secs", def: 30, min: 0, max: maxSecs,
+	{key: "kernel.read_timeout_secs", def: ipc.DefaultReadTimeout, min: 0, max: maxSecs,
 		help: "silence, or time for one frame, before a connection is closed; 0 = never"},
-	{key: "kernel.write_timeout_secs", def: 10, min: 0, max: maxSecs,
+	{key: "kernel.write_timeout_secs", def: ipc.DefaultWriteTimeout, min: 0, max: maxSecs,
 		help: "time a peer may take none of the output that waits before its connection is closed; 0 = never"},
-	{key: "kernel.default_query_timeout_ms", def: 5000, min: 1, max: maxCount, live: true,
+	{key: "kernel.default_query_timeout_ms", def: ipc.DefaultQueryTimeout, min: 1, max: maxCount, live: true,
 		help: "query timeout when the caller names none"},
-	{key: "kernel.max_query_timeout_ms", def: 30000, min: 1, max: maxCount, live: true,
+	{key: "kernel.max_query_timeout_ms", def: ipc.DefaultMaxQueryTimeout, min: 1, max: maxCount, live: true,
 		help: "longest query timeout; longer ones are cut to it"},
-	{key: "kernel.stream_buffer_events", def: 16384, min: 1, max: maxCount,
+	{key: "kernel.stream_buffer_events", def: bus.DefaultStreamEvents, min: 1, max: maxCount,
 		help: "events buffered for one stream"},
-	{key: "kernel.stream_buffer_bytes", def: 16777216, min: 1, max: maxCount,
+	{key: "kernel.stream_buffer_bytes", def: bus.DefaultStreamBytes, min: 1, max: maxCount,
 		help: "bytes buffered for one stream"},
-	{key: "kernel.stream_buffer_total_bytes", def: 268435456, min: 1, max: math.MaxInt,
+	{key: "kernel.stream_buffer_total_bytes", def: bus.DefaultTotalBytes, min: 1, max: math.MaxInt,
 		help: "bytes buffered for all streams, a shared event counted once"},
-	{key: "kernel.subscription_name_bytes", def: 67108864, min: 1, max: math.MaxInt,
+	{key: "kernel.subscription_name_bytes", def: bus.DefaultNameBytes, min: 1, max: math.MaxInt,
 		help: "bytes of the names that all streams list, and 128 for each name"},
-	{key: "kernel.max_streams_per_connection", def: 32, min: 1, max: maxCount, live: true,
+	{key: "kernel.max_streams_per_connection", def: ipc.DefaultMaxStreams, min: 1, max: maxCount, live: true,
 		help: "live streams of one connection"},
-	{key: "kernel.max_event_types", def: 256, min: 1, max: maxCount, live: true,
+	{key: "kernel.max_event_types", def: ipc.DefaultMaxEventTypes, min: 1, max: maxCount, live: true,
 		help: "types one stream may list, and as many patterns"},
-	{key: "kernel.max_event_patterns", def: 4096, min: 1, max: 65536,
+	{key: "kernel.max_event_patterns", def: bus.DefaultPatterns, min: 1, max: 65536,
 		help: "patterns of all streams together"},
-	{key: "kernel.max_event_patterns_per_connection", def: 1024, min: 1, max: 65536,
+	{key: "kernel.max_event_patterns_per_connection", def: bus.DefaultPortPatterns, min: 1, max: 65536,
 		help: "patterns of the streams of one connection"},
-	{key: "kernel.max_processes", def: 1000000, min: 1, max: maxCount,
+	{key: "kernel.max_processes", def: kernel.DefaultMaxProcesses, min: 1, max: maxCount,
 		help: "processes in all states"},
 	{key: "kernel.huge_pages", def: true,
 		help: "ask the system for huge pages under tables of more than some 65,000 processes"},
-	{key: "kernel.max_rate_limit_users", def: 100000, min: 1, max: maxCount,
+	{key: "kernel.max_rate_limit_users", def: kernel.DefaultMaxRateLimitUsers, min: 1, max: maxCount,
 		help: "users with a rate log; beyond it the least recently active one is dropped"},
-	{key: "kernel.dequeue_lease_secs", def: 30, min: 0, max: maxSecs,
+	{key: "kernel.dequeue_lease_secs", def: runtime.DefaultDequeueLease, min: 0, max: maxSecs,
 		help: "how long a dequeued process may stay unclaimed before it is offered again; 0 = no lease"},
-	{key: "kernel.cleanup_interval_secs", def: 300, min: 1, max: maxSecs,
+	{key: "kernel.cleanup_interval_secs", def: runtime.DefaultCleanupInterval, min: 1, max: maxSecs,
 		help: "time between two garbage collections"},
-	{key: "kernel.process_retention_secs", def: 86400, min: 0, max: maxSecs,
+	{key: "kernel.process_retention_secs", def: runtime.DefaultProcessRetention, min: 0, max: maxSecs,
 		help: "how long an ended process stays readable"},
-	{key: "kernel.shutdown_grace_secs", def: 5, min: 0, max: maxSecs,
+	{key: "kernel.shutdown_grace_secs", def: ipc.DefaultShutdownGrace, min: 0, max: maxSecs,
 		help: "time a drain may take before connections are closed by force"},
 	{key: "kernel.lame_duck_secs", def: 0, min: 0, max: maxSecs, live: true,
 		help: "time between an order to stop, which turns readiness off, and the drain; connections are accepted meanwhile"},
-	{key: "kernel.max_envelopes", def: 10000, min: 1, max: maxCount,
+	{key: "kernel.max_envelopes", def: orchestration.DefaultMaxEnvelopes, min: 1, max: maxCount,
 		help: "envelopes in the store; beyond it ended ones are dropped, then ones untouched for an hour"},
-	{key: "kernel.max_envelope_bytes", def: 536870912, min: 1, max: math.MaxInt,
+	{key: "kernel.max_envelope_bytes", def: orchestration.DefaultMaxEnvelopeBytes, min: 1, max: math.MaxInt,
 		help: "bytes held by all envelopes in the store"},
-	{key: "kernel.envelope_retention_secs", def: 86400, min: 0, max: maxSecs,
+	{key: "kernel.envelope_retention_secs", def: orchestration.DefaultEnvelopeRetention, min: 0, max: maxSecs,
 		help: "how long an untouched envelope stays in the store"},
-	{key: "kernel.max_sessions", def: 10000, min: 1, max: maxCount,
+	{key: "kernel.max_sessions", def: orchestration.DefaultMaxSessions, min: 1, max: maxCount,
 		help: "orchestration sessions; beyond it the longest idle one that has ended is dropped"},
-	{key: "kernel.max_session_bytes", def: 1073741824, min: 1, max: math.MaxInt,
+	{key: "kernel.max_session_bytes", def: orchestration.DefaultMaxSessionBytes, min: 1, max: math.MaxInt,
 		help: "bytes held by all orchestration sessions"},
-	{key: "kernel.session_retention_secs", def: 3600, min: 0, max: maxSecs,
+	{key: "kernel.session_retention_secs", def: orchestration.DefaultSessionRetention, min: 0, max: maxSecs,
 		help: "how long an untouched orchestration session stays; a waiting one as long as its question, if that is longer"},
-	{key: "kernel.idempotency_window_secs", def: 86400, min: 1, max: maxSecs,
+	{key: "kernel.idempotency_window_secs", def: runtime.DefaultIdempotencyWindow, min: 1, max: maxSecs,
 		help: "how long the answer to a request with an idempotency_key is kept"},
-	{key: "kernel.max_idempotency_keys", def: 100000, min: 1, max: maxCount,
+	{key: "kernel.max_idempotency_keys", def: runtime.DefaultMaxIdempotencyKeys, min: 1, max: maxCount,
 		help: "idempotency keys of requests; beyond it requests with a new one are refused"},
-	{key: "kernel.max_idempotency_bytes", def: 67108864, min: 1, max: math.MaxInt,
+	{key: "kernel.max_idempotency_bytes", def: idem.DefaultMaxBytes, min: 1, max: math.MaxInt,
 		help: "bytes held by the answers to requests with an idempotency_key"},
 }
 
@@ -175,9 +203,9 @@ var otherSettings = []setting{
 		help: "what survives a restart; memory: nothing, interval: all but two seconds of answers at a power loss, always: all that was answered"},
 	{key: "store.dir", def: "trunkline-data",
 		help: "directory of the store; one server uses it at a time, always in the mode it was made in"},
-	{key: "store.snapshot_bytes", def: 67108864, min: 4096, max: math.MaxInt,
+	{key: "store.snapshot_bytes", def: store.DefaultSnapshotBytes, min: 4096, max: math.MaxInt,
 		help: "growth of the journal after which a snapshot is taken; if the last snapshot was larger, its size"},
-	{key: "store.snapshot_interval_secs", def: 600, min: 1, max: maxSecs,
+	{key: "store.snapshot_interval_secs", def: store.DefaultSnapshotInterval, min: 1, max: maxSecs,
 		help: "longest time between two snapshots while anything changes"},
 	{key: "store.backup_dir", def: "",
 		help: "directory of the checkpoints that 'store backup' copies; empty: backups in store.dir, where they cost no second copy"},
@@ -219,8 +247,10 @@ func (s setting) at(c *Config) any {
 
 // split returns the key without the unit of a duration, and what 1 stands for in the field.
 func (s setting) split() (bare string, unit int64) {
-	if bare, ok := strings.CutSuffix(s.key, "_secs"); ok {
-		return bare, int64(time.Second)
+	for _, seconds := range []string{"_secs", "_seconds"} {
+		if bare, ok := strings.CutSuffix(s.key, seconds); ok {
+			return bare, int64(time.Second)
+		}
 	}
 	if bare, ok := strings.CutSuffix(s.key, "_ms"); ok {
 		return bare, int64(time.Millisecond)
@@ -260,27 +290,26 @@ var httpSettings = []setting{
 		help: "time for a reply to leave before a connection is closed"},
 	{key: "http.max_header_bytes", def: 65536, min: minHeader, max: maxHeader,
 		help: "size of a request's headers; more gets 431"},
-	{key: keyStageOrder, def: "perception,intent,plan,execution,critic,integration",
+	{key: keyStageOrder, def: envelope.DefaultStageOrder,
 		help: "stages of an envelope that lists none, comma separated; the commands too"},
 }
 
 // Bounds of the toolhost section.
 const (
-	maxLine    = 10 << 20
 	minLine    = 1024
-	maxToolMs  = 600_000
+	maxToolMs  = int(toolhost.MaxToolTimeout / time.Millisecond)
 	maxWindow  = 24 * 3600 * 1000
 	maxWorkers = 4096
 )
 
 var toolhostSettings = []setting{
-	{key: "toolhost.max_connections", def: 4096, min: 1, max: maxCount, live: true,
+	{key: "toolhost.max_connections", def: toolhost.DefaultConnections, min: 1, max: maxCount, live: true,
 		help: "open connections; one more gets an error and is closed"},
 	{key: "toolhost.loops", def: 0, min: 0, max: 1024,
 		help: "event loops; 0 chooses by the number of processors"},
-	{key: "toolhost.max_line_bytes", def: maxLine, min: minLine, max: maxLine,
+	{key: "toolhost.max_line_bytes", def: toolhost.MaxLine, min: minLine, max: toolhost.MaxLine,
 		help: "longest request line of a connection, without its end"},
-	{key: "toolhost.unfinished_lines_bytes", def: 268435456, min: 1, max: math.MaxInt,
+	{key: "toolhost.unfinished_lines_bytes", def: toolhost.DefaultUnfinished, min: 1, max: math.MaxInt,
 		help: "bytes of unfinished lines that all connections hold together, without 128 KiB of each; beyond it the one that asks for more is refused"},
 	{key: "toolhost.plugins", def: "builtin",
 		help: "where the tools come from, comma separated: builtin, toolpack manifests (.json), directories of them"},
@@ -288,9 +317,9 @@ var toolhostSettings = []setting{
 		help: "directory that tools cannot leave; empty: MACHINA_ROOT, else the working directory"},
 	{key: "toolhost.tool_timeout_ms", def: 0, min: 0, max: maxToolMs,
 		help: "how long a tool may run; 0: MACHINA_TOOLHOST_TIMEOUT_MS, else MACHINA_TOOLHOST_TIMEOUT, else 30 s"},
-	{key: "toolhost.idempotency_ttl_ms", def: 60000, min: 1, max: maxWindow,
+	{key: "toolhost.idempotency_ttl_ms", def: idem.DefaultTTL, min: 1, max: maxWindow,
 		help: "how long the reply to a request with an idempotency key is kept"},
-	{key: "toolhost.queue", def: 1024, min: 1, max: maxCount,
+	{key: "toolhost.queue", def: toolhost.DefaultQueue, min: 1, max: maxCount,
 		help: "tools that run or wait at a time, fast ones left out; one more is refused as overloaded"},
 	{key: "toolhost.executors", def: 0, min: 0, max: maxWorkers,
 		help: "built-in tools that run at a time away from the event loops, and half as many more that work long; 0: two for each processor, at least four"},

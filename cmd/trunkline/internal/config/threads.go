@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	core "trunkline/engine/threads"
+	"trunkline/handlers/threads/token"
 )
 
 // Threads is the section of agent threads (threads §6). Its settings have the environment names of
@@ -78,6 +81,9 @@ const (
 	UnreadAll      = "all"
 )
 
+// triggers are the defaults of how agents are woken.
+var triggers = core.DefaultTriggers
+
 var threadsSettings = []setting{
 	{key: keyLinesAddr, def: "127.0.0.1:3001", optional: true, alias: "NDJSON_ADDR",
 		help: "addresses of agent threads over lines, comma separated: host:port or unix:///path; empty switches them off"},
@@ -91,7 +97,7 @@ var threadsSettings = []setting{
 	{key: "threads.public_key_file", def: "", alias: "AUTH_PUBLIC_KEY_FILE", live: true, help: "public key of the issuer of tokens, PEM"},
 	{key: "threads.hs256_secret_file", def: "", alias: "AUTH_HS256_SECRET_FILE", live: true, help: "secret shared with the issuer of tokens, at least 32 bytes"},
 	{key: "threads.issuer", def: "", alias: "AUTH_ISSUER", help: "what iss of a token has to be"},
-	{key: "threads.audience", def: "orkiva", alias: "AUTH_AUDIENCE", live: true, help: "what aud of a token has to be, or to contain"},
+	{key: "threads.audience", def: token.DefaultAudience, alias: "AUTH_AUDIENCE", live: true, help: "what aud of a token has to be, or to contain"},
 	{key: "threads.clock_skew_secs", def: 0, min: 0, max: 300, alias: "AUTH_CLOCK_SKEW_SECONDS", help: "by how much the clock of the issuer may differ"},
 	{key: "threads.max_token_ttl_secs", def: 0, min: 0, max: maxSecs, alias: "AUTH_MAX_TOKEN_TTL_SECONDS", live: true, help: "longest life of a token; 0 = not bounded"},
 	{key: "threads.revocation_file", def: "", alias: "AUTH_REVOCATION_FILE", live: true, help: "file with revoked tokens, one JSON object per line"},
@@ -103,10 +109,10 @@ var threadsSettings = []setting{
 		help: "origins of web pages that may use MCP, comma separated, beside those on loopback and that of threads.public_url"},
 	{key: keyThreadsHosts, def: "", optional: true, alias: "MCP_ALLOWED_HOSTS",
 		help: "names under which a reverse proxy asks MCP on a loopback address, comma separated, beside localhost and the hosts of threads.public_url and threads.mcp_origins"},
-	{key: "threads.failed_auth_per_10s", def: 30, min: 1, max: maxCount, live: true, help: "refused tokens of one address in 10 s; one more is answered with 429"},
-	{key: "threads.hot_bytes", def: 67108864, min: 1 << 20, max: 1 << 40, help: "memory of the latest messages of all threads"},
-	{key: "threads.max_threads", def: 1000000, min: 1, max: maxCount, help: "threads in all states"},
-	{key: "threads.max_sessions", def: 100000, min: 1, max: maxCount, help: "agents with a registered runtime"},
+	{key: "threads.failed_auth_per_10s", def: token.DefaultFailures, min: 1, max: maxCount, live: true, help: "refused tokens of one address in 10 s; one more is answered with 429"},
+	{key: "threads.hot_bytes", def: core.DefaultHotBytes, min: 1 << 20, max: 1 << 40, help: "memory of the latest messages of all threads"},
+	{key: "threads.max_threads", def: core.DefaultMaxThreads, min: 1, max: maxCount, help: "threads in all states"},
+	{key: "threads.max_sessions", def: core.DefaultMaxSessions, min: 1, max: maxCount, help: "agents with a registered runtime"},
 	{key: "threads.idempotency_window_secs", def: 86400, min: 0, max: maxSecs, alias: "IDEMPOTENCY_WINDOW", help: "how long an idempotency key is known; 0 = for ever"},
 	{key: "threads.rate_post_per_agent_per_minute", def: 0, min: 0, max: 1_000_000, alias: "RATE_POST_PER_AGENT_PER_MINUTE", live: true, help: "posts of one agent; 0 = not bounded"},
 	{key: "threads.rate_post_per_thread_per_minute", def: 0, min: 0, max: 1_000_000, alias: "RATE_POST_PER_THREAD_PER_MINUTE", live: true, help: "posts to one thread; 0 = not bounded"},
@@ -116,14 +122,14 @@ var threadsSettings = []setting{
 	{key: "threads.trigger_spawn_argv", def: `["codex","exec","{prompt}"]`, alias: "TRIGGER_SPAWN_ARGV", help: "command that begins a session, a JSON array"},
 	{key: "threads.agent_grace_secs", def: 8, min: 0, max: maxSecs,
 		help: "time that commands for agents have when the server stops, which serves meanwhile; then they get SIGTERM, and SIGKILL a second later"},
-	{key: "threads.trigger_max_retries", def: 2, min: 0, max: 1000, alias: "TRIGGER_MAX_RETRIES", help: "deliveries that are tried again before a fallback"},
-	{key: "threads.trigger_resume_max_attempts", def: 2, min: 0, max: 1000, alias: "TRIGGER_RESUME_MAX_ATTEMPTS", help: "runs of the resume command for one job"},
+	{key: "threads.trigger_max_retries", def: triggers.MaxRetries, min: 0, max: 1000, alias: "TRIGGER_MAX_RETRIES", help: "deliveries that are tried again before a fallback"},
+	{key: "threads.trigger_resume_max_attempts", def: triggers.MaxResumes, min: 0, max: 1000, alias: "TRIGGER_RESUME_MAX_ATTEMPTS", help: "runs of the resume command for one job"},
 	{key: "threads.trigger_quiet_window_ms", def: 20000, min: 0, max: maxCount, alias: "TRIGGER_QUIET_WINDOW_MS", help: "how long after a key press a terminal counts as used by a person"},
-	{key: "threads.trigger_recheck_ms", def: 5000, min: 1, max: maxCount, alias: "TRIGGER_RECHECK_MS", help: "time between two looks at a terminal that a person uses"},
-	{key: "threads.trigger_max_defer_ms", def: 60000, min: 0, max: maxCount, alias: "TRIGGER_MAX_DEFER_MS", help: "how long a person at the terminal is waited for; 0 = not at all"},
-	{key: "threads.trigger_rate_limit_per_minute", def: 10, min: 0, max: 1_000_000, alias: "TRIGGER_RATE_LIMIT_PER_MINUTE", help: "deliveries to one agent in one thread; 0 = not bounded"},
-	{key: "threads.trigger_ack_timeout_ms", def: 8000, min: 1, max: maxCount, alias: "TRIGGER_ACK_TIMEOUT_MS", help: "time after which a delivery without a sign of the agent is counted as unacknowledged"},
-	{key: "threads.session_stale_after_secs", def: 43200, min: 1, max: maxSecs, alias: "SESSION_STALE_AFTER_HOURS", aliasUnit: 3600, help: "silence after which a registered runtime counts as gone"},
+	{key: "threads.trigger_recheck_ms", def: triggers.Recheck, min: 1, max: maxCount, alias: "TRIGGER_RECHECK_MS", help: "time between two looks at a terminal that a person uses"},
+	{key: "threads.trigger_max_defer_ms", def: triggers.MaxDefer, min: 0, max: maxCount, alias: "TRIGGER_MAX_DEFER_MS", help: "how long a person at the terminal is waited for; 0 = not at all"},
+	{key: "threads.trigger_rate_limit_per_minute", def: triggers.PerMinute, min: 0, max: 1_000_000, alias: "TRIGGER_RATE_LIMIT_PER_MINUTE", help: "deliveries to one agent in one thread; 0 = not bounded"},
+	{key: "threads.trigger_ack_timeout_ms", def: triggers.AckTimeout, min: 1, max: maxCount, alias: "TRIGGER_ACK_TIMEOUT_MS", help: "time after which a delivery without a sign of the agent is counted as unacknowledged"},
+	{key: "threads.session_stale_after_secs", def: triggers.StaleAfter / 1000, min: 1, max: maxSecs, alias: "SESSION_STALE_AFTER_HOURS", aliasUnit: 3600, help: "silence after which a registered runtime counts as gone"},
 	{key: "threads.supervisor_mode", def: supervisorAuto, oneOf: []string{supervisorAuto, SupervisorTmux, SupervisorOff}, alias: "SUPERVISOR_MODE", help: "how agents are woken: auto (tmux where it is installed), tmux, off (jobs stay queued)"},
 	{key: "threads.supervisor_tmux_sessions", def: "agents_*", alias: "SUPERVISOR_TMUX_SESSIONS", help: "names of tmux sessions that may be written to, comma separated, with * and ?"},
 	{key: "threads.supervisor_deny_commands", def: "sh,bash,dash,zsh,fish,ksh,tcsh,csh,pwsh,nu,sudo,su,ssh,login", optional: true, alias: "SUPERVISOR_DENY_COMMANDS", help: "programs in a terminal that are never written to, comma separated"},
@@ -132,8 +138,8 @@ var threadsSettings = []setting{
 	{key: "threads.supervisor_workdir", def: "", alias: "SUPERVISOR_WORKDIR", help: "working directory of commands; empty: that of the server"},
 	{key: "threads.worker_max_parallel_jobs", def: 10, min: 1, max: 1000, alias: "WORKER_MAX_PARALLEL_JOBS", help: "attempts to wake an agent at a time"},
 	{key: "threads.worker_poll_interval_ms", def: 5000, min: 10, max: maxCount, alias: "WORKER_POLL_INTERVAL_MS", help: "time between two looks for jobs that are due"},
-	{key: "threads.loop_max_turns", def: 20, min: 1, max: maxCount, alias: "LOOP_MAX_TURNS", help: "failed jobs in a row that block a thread"},
-	{key: "threads.loop_max_repeated_findings", def: 3, min: 1, max: maxCount, alias: "LOOP_MAX_REPEATED_FINDINGS", help: "failed jobs in a row with one cause that block a thread"},
+	{key: "threads.loop_max_turns", def: triggers.LoopFailures, min: 1, max: maxCount, alias: "LOOP_MAX_TURNS", help: "failed jobs in a row that block a thread"},
+	{key: "threads.loop_max_repeated_findings", def: triggers.LoopSame, min: 1, max: maxCount, alias: "LOOP_MAX_REPEATED_FINDINGS", help: "failed jobs in a row with one cause that block a thread"},
 	{key: "threads.unread_auto_trigger", def: unreadOff, oneOf: []string{unreadOff, UnreadManaged, UnreadAll}, alias: "UNREAD_AUTO_TRIGGER", help: "who is woken for unread messages: off, managed (live runtimes), all"},
 	{key: "threads.retention_mode", def: "permanent", oneOf: []string{"permanent"}, alias: "RETENTION_MODE", help: "permanent: messages are kept for ever"},
 	{key: "threads.enable_automated_redaction", def: "false", oneOf: []string{"false"}, alias: "ENABLE_AUTOMATED_REDACTION", help: "false: nothing is redacted"},
