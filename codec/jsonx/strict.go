@@ -25,6 +25,10 @@ const (
 // warm it allocates only for texts whose open objects have more. The zero Strict is ready. It is
 // for one goroutine.
 type Strict struct {
+	// Loose has the key __proto__ and numbers of any spelling pass, and reports any other problem
+	// before that of a text that is no object.
+	Loose bool
+
 	keyring
 	distinct
 	problem Problem // the first that is no fault of syntax
@@ -100,7 +104,10 @@ func (s *Strict) release() {
 
 // refuse records a problem that is no fault of syntax, unless there is one already.
 func (s *Strict) refuse(kind Kind, offset int) {
-	if s.problem.Kind == Fine {
+	if s.Loose && (kind == ForbiddenKey || kind == LongNumber) {
+		return
+	}
+	if s.problem.Kind == Fine || s.Loose && s.problem.Kind == NotObject {
 		s.problem = Problem{Kind: kind, Offset: offset, detail: int32(s.limit)}
 	}
 }

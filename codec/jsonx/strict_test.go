@@ -6,6 +6,26 @@ import (
 	"testing"
 )
 
+// TestLoose: what a loose Strict lets pass, and in what order it reports the rest.
+func TestLoose(t *testing.T) {
+	s := Strict{Loose: true}
+	n := NewNames("a")
+	f := func(text, want string) {
+		t.Helper()
+		p := s.Scan(n, []byte(text), 2, make([]Member, 1))
+		if got := p.String(); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	f(`{"__proto__":1e999,"a":`+strings.Repeat("1", 99)+`}`, "")
+	f(`{"__proto__":1,"a":2,"a":3}`, "duplicate key at offset 21")
+	f(`{"__proto__":1,"a":[[]]}`, "nesting deeper than 2 at offset 20")
+	f(`{"__proto__":"\ud800"}`, "escape of half a character at offset 14")
+	f(`[1e999]`, "not an object at offset 0")
+	f(`[{"a":1,"a":2}]`, "duplicate key at offset 8")
+	f(`[1e999}`, "unexpected character '}' at offset 6")
+}
+
 func TestStrict(t *testing.T) {
 	var s Strict
 	f := func(text, want string) {

@@ -103,6 +103,7 @@ func (s *Scanner) Scan(line []byte, m *Message) Refusal {
 	line = jsonx.TrimBOM(line)
 	if s.inside.Names == nil {
 		s.inside = jsonx.Inside{At: atPayload, Names: payloadNames, Out: s.fields[:]}
+		s.strict.Loose = true // exacta §3.1 allows such keys and numbers
 	}
 	if end, ok := s.strict.PickInside(envelopeNames, line, 0, maxDepth, s.members[:], &s.inside); !ok || end != len(line) {
 		s.inside.OK = false
@@ -133,7 +134,7 @@ func (s *Scanner) unusual(line []byte) Refusal {
 	if !utf8.Valid(line) {
 		return Refusal{Code: "IPC-001", Detail: "invalid_utf8"}
 	}
-	switch p := s.check(line); {
+	switch p := s.strict.Scan(envelopeNames, line, maxDepth, s.members[:]); {
 	case p.OK():
 		return Refusal{}
 	case p.Kind == jsonx.NotObject:
@@ -163,21 +164,6 @@ func (s *Scanner) usual(m *Message) bool {
 	}
 	m.Usual = true
 	return true
-}
-
-// check checks the JSON of a line by exacta §3.1. A key __proto__ and numbers of any length are
-// allowed here.
-func (s *Scanner) check(line []byte) jsonx.Problem {
-	p := s.strict.Scan(envelopeNames, line, maxDepth, s.members[:])
-	switch p.Kind {
-	case jsonx.ForbiddenKey, jsonx.LongNumber, jsonx.NotObject:
-		if kind := walk(line); kind != jsonx.Fine {
-			p.Kind = kind
-		} else if p.Kind != jsonx.NotObject {
-			return jsonx.Problem{}
-		}
-	}
-	return p
 }
 
 // flatten takes members that are absent from the payload (exacta §2.3).
