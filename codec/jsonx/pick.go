@@ -2,6 +2,7 @@ package jsonx
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -36,11 +37,43 @@ func (v Value) Text() (text []byte, ok bool) {
 	if v.Kind != String || len(v.Raw) < 2 {
 		return nil, false
 	}
-	raw := v.Raw[1 : len(v.Raw)-1]
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return raw, true
+	return Unescape(v.Raw[1 : len(v.Raw)-1]), true
+}
+
+// Text returns the meaning of a string as Value.Text does, nil for any other value.
+func (m *Member) Text() []byte {
+	if m.Kind == String && m.Escaped {
+		return Unescape(m.Raw)
 	}
-	return AppendUnescaped(make([]byte, 0, len(raw)), raw), true
+	if m.Kind == String {
+		return m.Raw
+	}
+	return nil
+}
+
+// Unescape returns the meaning of raw, the contents of a checked string: raw itself where it has no
+// escapes, else a copy.
+func Unescape(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw
+	}
+	return AppendUnescaped(make([]byte, 0, len(raw)), raw)
+}
+
+// AppendWithout appends object, a checked text, without the members that have one of some names. It
+// allocates for keys with escapes, and if dst has no room.
+func AppendWithout(dst, object []byte, names ...string) []byte {
+	dst = append(dst, '{')
+	o := OpenObject(object)
+	for key, v, ok := o.Next(); ok; key, v, ok = o.Next() {
+		meaning := Unescape(key)
+		if slices.ContainsFunc(names, func(name string) bool { return name == string(meaning) }) {
+			continue
+		}
+		dst = append(append(append(AppendComma(dst), '"'), key...), '"', ':')
+		dst = append(dst, v.Raw...)
+	}
+	return append(dst, '}')
 }
 
 // Texts returns the strings of an array; ok is false for any other value.

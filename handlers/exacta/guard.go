@@ -81,9 +81,9 @@ func (s *session) auth(in, out []byte, token string) (used int, _ []byte, v link
 	p := strict.Scan(authNames, line, maxAuthDepth, members[:])
 	shown := &members[1]
 	switch {
-	case !p.OK() || string(meaning(&members[0])) != "auth" || shown.Kind != jsonx.String:
+	case !p.OK() || string(members[0].Text()) != "auth" || shown.Kind != jsonx.String:
 		return used, s.turnAway(out, &noToken), link.Close
-	case subtle.ConstantTimeCompare(meaning(shown), []byte(token)) == 0:
+	case subtle.ConstantTimeCompare(shown.Text(), []byte(token)) == 0:
 		return used, s.turnAway(out, &badToken), link.Close
 	}
 	s.guest, s.until = false, 0
@@ -92,14 +92,3 @@ func (s *session) auth(in, out []byte, token string) (used int, _ []byte, v link
 
 // maxAuthDepth is how deep an auth line may nest.
 const maxAuthDepth = 32
-
-// meaning returns the text of a string, nil for any other value.
-func meaning(m *jsonx.Member) []byte {
-	if m.Kind != jsonx.String {
-		return nil
-	}
-	if m.Escaped {
-		return jsonx.AppendUnescaped(nil, m.Raw)
-	}
-	return m.Raw
-}

@@ -201,32 +201,8 @@ func (s *sums) counted(object []byte) []byte {
 	if !found {
 		return object
 	}
-	s.text = append(s.text[:0], '{')
-	members := jsonx.OpenObject(object)
-	for {
-		key, v, ok := members.Next()
-		if !ok {
-			return append(s.text, '}')
-		}
-		if isEnvelope(key) {
-			continue
-		}
-		s.text = jsonx.AppendComma(s.text)
-		s.text = append(append(append(s.text, '"'), key...), `":`...)
-		s.text = append(s.text, v.Raw...)
-	}
-}
-
-func isEnvelope(key []byte) bool {
-	if bytes.IndexByte(key, '\\') >= 0 {
-		key = jsonx.AppendUnescaped(nil, key)
-	}
-	for _, name := range envelope {
-		if string(key) == name {
-			return true
-		}
-	}
-	return false
+	s.text = jsonx.AppendWithout(s.text[:0], object, envelope[:]...)
+	return s.text
 }
 
 // hashed makes a Sum of bytes that come in pieces, without an allocation.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 
 	"trunkline/codec/jsonx"
 	"trunkline/engine/envelope"
@@ -73,28 +72,11 @@ func (b Build) append(dst []byte) []byte {
 // appendBounds makes an envelope an error object too. It drops members of the envelope with these
 // names: which one of a repeated key counts would depend on the reader's JSON library.
 func appendBounds(out []byte, reason string) []byte {
-	out = appendWithout(make([]byte, 0, len(out)+firstBuffer), out, "error", "code", "message")
+	out = jsonx.AppendWithout(make([]byte, 0, len(out)+firstBuffer), out, "error", "code", "message")
 	out = out[:len(out)-1]
 	if len(out) > 1 {
 		out = append(out, ',')
 	}
 	out = append(out, `"error":true,"code":"bounds_exceeded","message":`...)
 	return append(jsonx.AppendString(out, "Cannot continue: "+reason), '}')
-}
-
-// appendWithout appends object without the members of some names.
-func appendWithout(dst, object []byte, names ...string) []byte {
-	dst = append(dst, '{')
-	o := jsonx.OpenObject(object)
-	for key, v, ok := o.Next(); ok; key, v, ok = o.Next() {
-		if slices.Contains(names, string(jsonx.AppendUnescaped(nil, key))) {
-			continue
-		}
-		if dst[len(dst)-1] != '{' {
-			dst = append(dst, ',')
-		}
-		dst = append(append(append(dst, '"'), key...), '"', ':')
-		dst = append(dst, v.Raw...)
-	}
-	return append(dst, '}')
 }

@@ -58,5 +58,5 @@ func parseOrder(src []byte) (name string, payload []byte, ok bool) {
 	if ok && m[1].Kind == jsonx.ObjectStart {
 		return string(command), m[1].Raw, true
 	}
-	return string(command), appendWithout(make([]byte, 0, len(src)), src, "command"), ok
+	return string(command), jsonx.AppendWithout(make([]byte, 0, len(src)), src, "command"), ok
 }

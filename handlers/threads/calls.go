@@ -139,7 +139,7 @@ func (c *call) trigger(dst []byte) []byte {
 		return dst
 	}
 	c.audited()
-	text := jsonx.AppendUnescaped(nil, c.in.Prompt())
+	text := jsonx.Unescape(c.in.Prompt())
 	text = prompt.Sanitize(nil, text)
 	if !prompt.Fits(text) {
 		c.out.Fault = &method.Fault{Condition: method.Invalid, Message: fmt.Sprintf("trigger_prompt has %d bytes without control characters, 1 to %d are allowed", len(text), prompt.MaxBytes)}

@@ -155,7 +155,7 @@ func canonicalObject(dst, object []byte, without []string) []byte {
 	var members []member
 	it := jsonx.OpenObject(object)
 	for key, v, ok := it.Next(); ok; key, v, ok = it.Next() {
-		key = jsonx.AppendUnescaped(nil, key)
+		key = jsonx.Unescape(key)
 		if !slices.Contains(without, string(key)) {
 			members = append(members, member{key, v})
 		}

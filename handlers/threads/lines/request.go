@@ -141,17 +141,17 @@ var (
 func (r *request) bearer() (token string, ok bool) {
 	var members [2]jsonx.Member
 	if result, _ := authNames.Scan(r.params(), maxDepth, members[:]); result != jsonx.ScanOK || members[0].Kind != jsonx.String ||
-		string(meaning(&members[0])) != protocol || members[1].Kind != jsonx.String {
+		string(members[0].Text()) != protocol || members[1].Kind != jsonx.String {
 		return "", false
 	}
-	return string(meaning(&members[1])), true
+	return string(members[1].Text()), true
 }
 
 // Bearer returns the token of a line that is an auth line, of any other one an empty text.
 func Bearer(line []byte) (token string) {
 	line = jsonx.TrimBOM(line)
 	var r request
-	if f, _ := r.parse(line, new(jsonx.Strict)); f == nil && string(meaning(&r.members[atMethod])) == "auth" {
+	if f, _ := r.parse(line, new(jsonx.Strict)); f == nil && string(r.members[atMethod].Text()) == "auth" {
 		token, _ = r.bearer()
 	}
 	return token
@@ -161,7 +161,7 @@ func Bearer(line []byte) (token string) {
 func validID(id *jsonx.Member) []byte {
 	switch id.Kind {
 	case jsonx.String:
-		if n := len(meaning(id)); n < 1 || n > maxIDText {
+		if n := len(id.Text()); n < 1 || n > maxIDText {
 			return nil
 		}
 		return id.Raw
@@ -177,19 +177,11 @@ func validID(id *jsonx.Member) []byte {
 func (r *request) requestID() (id []byte, given bool) {
 	m := &r.members[atRequestID]
 	if m.Kind == jsonx.String {
-		if id = meaning(m); !method.ValidRequestID(id) {
+		if id = m.Text(); !method.ValidRequestID(id) {
 			id = nil
 		}
 	}
 	return id, m.Kind != jsonx.Absent && m.Kind != jsonx.Null
-}
-
-// meaning returns the text of a string. One without escapes is a part of the line.
-func meaning(m *jsonx.Member) []byte {
-	if m.Escaped {
-		return jsonx.AppendUnescaped(nil, m.Raw)
-	}
-	return m.Raw
 }
 
 // params returns the text of params, nil if they are absent or null.

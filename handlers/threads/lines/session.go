@@ -188,7 +188,7 @@ func (s *session) serve(line, out []byte, now link.Instant) []byte {
 		caller.FromClient, caller.BadRequestID = id != nil, id == nil
 	}
 	caller.RequestID = s.requestID
-	name := meaning(&s.req.members[atMethod])
+	name := s.req.members[atMethod].Text()
 	switch {
 	case s.known == nil && (f != nil || string(name) != "auth"):
 		s.closing = true

@@ -193,9 +193,9 @@ func (x *responder) refuseMessage(e *rpcError) (status int) {
 func (x *responder) sayRevision() {
 	x.version = nil
 	if v := &x.m.version; v.Kind == jsonx.String {
-		x.version = []string{string(jsonx.AppendUnescaped(nil, v.Raw))}
-		x.verb = []string{string(jsonx.AppendUnescaped(nil, x.m.method.Raw))}
-		x.tool = []string{string(jsonx.AppendUnescaped(nil, x.m.inner[0].Raw))}
+		x.version = []string{string(jsonx.Unescape(v.Raw))}
+		x.verb = []string{string(jsonx.Unescape(x.m.method.Raw))}
+		x.tool = []string{string(jsonx.Unescape(x.m.inner[0].Raw))}
 	}
 	x.revise()
 }
@@ -279,7 +279,7 @@ func sdkError(answer []byte) *rpcError {
 	var v [2]jsonx.Value
 	jsonx.Pick(e[0].Raw, []string{"code", "message"}, v[:])
 	code, _ := jsonx.ParseInt(v[0].Raw)
-	text := string(jsonx.AppendUnescaped(nil, bytes.Trim(v[1].Raw, `"`)))
+	text := string(jsonx.Unescape(bytes.Trim(v[1].Raw, `"`)))
 	if publicError(text) == text && code != 0 {
 		return nil
 	}

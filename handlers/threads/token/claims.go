@@ -177,11 +177,8 @@ func text(m *jsonx.Member) (string, bool) {
 	if m.Kind != jsonx.String {
 		return "", false
 	}
-	if m.Escaped {
-		s := string(jsonx.AppendUnescaped(nil, m.Raw))
-		return s, !strings.ContainsRune(s, utf8.RuneError)
-	}
-	return string(m.Raw), true
+	s := string(m.Text())
+	return s, !m.Escaped || !strings.ContainsRune(s, utf8.RuneError)
 }
 
 // seconds returns a finite number.

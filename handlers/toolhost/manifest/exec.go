@@ -141,14 +141,14 @@ func (o *object) environment() []string {
 	size := 0
 	each := jsonx.OpenObject(o.object(execEnv))
 	for key, v, ok := each.Next(); ok; key, v, ok = each.Next() {
-		name := unescaped(key)
+		name := string(jsonx.Unescape(key))
 		switch {
 		case name == "" || strings.ContainsAny(name, "=\x00"):
 			o.bad(execEnv, "not a name: "+clip(name))
 		case v.Kind != jsonx.String:
 			o.bad(execEnv, clip(name)+": must be a string")
 		default:
-			value := unescaped(v.Raw[1 : len(v.Raw)-1])
+			value := string(jsonx.Unescape(v.Raw[1 : len(v.Raw)-1]))
 			if strings.IndexByte(value, 0) >= 0 {
 				o.bad(execEnv, clip(name)+": not a value")
 			}

@@ -190,7 +190,7 @@ func (o *object) text(i int) string {
 		o.bad(i, "must be a string")
 		return ""
 	}
-	return unescaped(m.Raw)
+	return string(jsonx.Unescape(m.Raw))
 }
 
 // oneOf returns which of the texts a string is, that must be there unless optional.
@@ -256,14 +256,12 @@ func (o *object) only(raw []byte, allowed func(i int) bool) {
 	}
 	each := jsonx.OpenObject(raw)
 	for key, _, ok := each.Next(); ok; key, _, ok = each.Next() {
-		if name := unescaped(key); !known[name] {
+		if name := string(jsonx.Unescape(key)); !known[name] {
 			o.fail(o.where + clip(name) + ": unknown member")
 			return
 		}
 	}
 }
-
-func unescaped(raw []byte) string { return string(jsonx.AppendUnescaped(nil, raw)) }
 
 // clip shortens what an error shows of a text that may be as long as the manifest.
 func clip(s string) string {

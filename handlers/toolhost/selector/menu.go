@@ -274,5 +274,3 @@ func appendGoal(dst []byte, goal string, v *view, tags *stepTags) []byte {
 	}
 	return dst
 }
-
-func meaning(raw []byte) string { return string(jsonx.AppendUnescaped(nil, raw)) }

@@ -105,7 +105,7 @@ func (f *fields) text(name int, without string) string {
 	if f.m[name].Kind != jsonx.String {
 		f.fail(name, "must be a string")
 	}
-	return meaning(f.m[name].Raw)
+	return string(jsonx.Unescape(f.m[name].Raw))
 }
 
 func (f *fields) goal() string {
@@ -129,7 +129,7 @@ func (f *fields) requestID() (id string, given bool) {
 	case jsonx.Absent:
 		return "", false
 	case jsonx.String:
-		if id = meaning(m.Raw); len(id) <= maxRequestID {
+		if id = string(jsonx.Unescape(m.Raw)); len(id) <= maxRequestID {
 			return id, true
 		}
 	case jsonx.Number:
@@ -146,7 +146,7 @@ func (f *fields) mode() Mode {
 		return FallbackOnly
 	}
 	if f.m[nameMode].Kind == jsonx.String {
-		text := meaning(f.m[nameMode].Raw)
+		text := string(jsonx.Unescape(f.m[nameMode].Raw))
 		for i, name := range modeNames {
 			if text == name {
 				return Mode(i)

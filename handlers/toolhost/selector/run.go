@@ -251,7 +251,7 @@ func merge(base, patch []byte) []byte {
 	out := append(make([]byte, 0, len(base)+len(patch)), '{')
 	o := jsonx.OpenObject(base)
 	for key, v, ok := o.Next(); ok; key, v, ok = o.Next() {
-		c := changes[meaning(key)]
+		c := changes[string(jsonx.Unescape(key))]
 		switch {
 		case c == nil:
 			out = appendMember(out, key, v.Raw)
@@ -274,7 +274,7 @@ func readPatch(patch []byte) (byKey map[string]*change, order []*change) {
 	byKey = make(map[string]*change)
 	o := jsonx.OpenObject(patch)
 	for key, v, ok := o.Next(); ok; key, v, ok = o.Next() {
-		name := meaning(key)
+		name := string(jsonx.Unescape(key))
 		if slices.ContainsFunc(reserved, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			continue
 		}

@@ -117,7 +117,7 @@ func parseReply(line []byte, c *tool.Call, stateless bool) (r tool.Result, bad s
 		return r, ""
 	}
 	// Never empty (toolhost §3.2).
-	r.Failure = &tool.Failure{Status: st, Error: cmp.Or(string(jsonx.AppendUnescaped(nil, failure.Raw)), st.String())}
+	r.Failure = &tool.Failure{Status: st, Error: cmp.Or(string(failure.Text()), st.String())}
 	return r, ""
 }
 
