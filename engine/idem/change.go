@@ -120,59 +120,41 @@ func ParseChange(b []byte, c *Change) error {
 	if err != nil {
 		return err
 	}
-	c.Kind = ChangeKind(d.int(int64(numChangeKinds) - 1))
-	c.At = d.int(math.MaxInt64)
+	c.Kind = ChangeKind(d.Int(0, int64(numChangeKinds)-1))
+	c.At = d.Int(0, math.MaxInt64)
 	d.hash(&c.Key.Hash)
 	d.fields(c)
-	if _, more := d.list.Next(); more || d.bad {
+	if !d.Whole() {
 		return fmt.Errorf("%w: %s record of %d bytes", errBadChange, c.Kind, len(b))
 	}
 	return nil
 }
 
-// changeReader takes the fields off a list; bad stays set after one that is missing or wrong.
-type changeReader struct {
-	list mpack.List
-	bad  bool
-}
+// changeReader takes the fields off a list.
+type changeReader struct{ mpack.Tuple }
 
 // openRecord checks b and reads the version.
-func openRecord(b []byte) (d changeReader, err error) {
-	var sc mpack.Scanner
-	if p := sc.Check(b); p != mpack.NoProblem {
-		return d, fmt.Errorf("%w: %s", errBadChange, p.Text())
+func openRecord(b []byte) (changeReader, error) {
+	t, p := mpack.OpenTuple(b)
+	if p != mpack.NoProblem {
+		return changeReader{}, fmt.Errorf("%w: %s", errBadChange, p.Text())
 	}
-	d.list = mpack.OpenList(b)
-	if v := d.int(math.MaxInt64); v != changeVersion || d.bad {
-		return d, fmt.Errorf("%w: version %d", errBadChange, v)
+	if v := t.Int(0, math.MaxInt64); v != changeVersion || t.Bad {
+		return changeReader{}, fmt.Errorf("%w: version %d", errBadChange, v)
 	}
-	return d, nil
+	return changeReader{t}, nil
 }
 
-func (d *changeReader) value() mpack.Value {
-	raw, ok := d.list.Next()
-	d.bad = d.bad || !ok
-	return mpack.ReadValue(raw)
-}
-
-// int is an integer from 0 to limit.
-func (d *changeReader) int(limit int64) int64 {
-	v := d.value()
-	d.bad = d.bad || v.Kind != mpack.Int || v.Int < 0 || v.Int > limit
-	return v.Int
-}
-
-func (d *changeReader) text() []byte {
-	v := d.value()
-	d.bad = d.bad || v.Kind != mpack.Str
-	return v.Data
+// uint is an integer that is not negative.
+func (d *changeReader) uint() uint64 {
+	v := mpack.ReadValue(d.Raw())
+	d.Bad = d.Bad || v.Kind != mpack.BigUint && (v.Kind != mpack.Int || v.Int < 0)
+	return uint64(v.Int)
 }
 
 func (d *changeReader) hash(h *[32]byte) {
 	for i := 0; i < len(h); i += 8 {
-		v := d.value()
-		d.bad = d.bad || v.Kind != mpack.BigUint && (v.Kind != mpack.Int || v.Int < 0)
-		binary.BigEndian.PutUint64(h[i:], uint64(v.Int))
+		binary.BigEndian.PutUint64(h[i:], d.uint())
 	}
 }
 
@@ -181,11 +163,11 @@ func (d *changeReader) fields(c *Change) {
 	case ChangeDropped:
 		return
 	case ChangeStarted, ChangeFinished, ChangeReleased:
-		c.Attempt = uint32(d.int(math.MaxUint32))
+		c.Attempt = uint32(d.Int(0, math.MaxUint32))
 		c.Repeatable = c.Kind == ChangeStarted && c.Attempt > maxAttempt
 		c.Attempt &= maxAttempt
 	}
-	if d.bad = d.bad || c.Attempt == 0; c.Kind == ChangeReleased {
+	if d.Bad = d.Bad || c.Attempt == 0; c.Kind == ChangeReleased {
 		return
 	}
 	if d.hash(&c.Input); c.Kind == ChangeFinished {
@@ -194,19 +176,12 @@ func (d *changeReader) fields(c *Change) {
 }
 
 func (d *changeReader) result(r *Stored) {
-	r.Status = uint8(d.int(math.MaxUint8))
-	r.Output, r.Error = d.text(), string(d.text())
-	if v := d.value(); v.Kind == mpack.Str {
-		r.Dispatch = v.Data
-	} else if v.Kind != mpack.Nil {
-		d.bad = true
-	}
-	v := d.value()
+	r.Status = uint8(d.Int(0, math.MaxUint8))
+	r.Output, r.Error, r.Dispatch = d.Text(), string(d.Text()), d.Optional(mpack.Str).Data
+	v := d.Optional(mpack.Array)
 	if r.HasToken = v.Kind == mpack.Array; r.HasToken {
-		token := changeReader{list: mpack.OpenList(v.Data)}
+		token := changeReader{mpack.Tuple{List: mpack.OpenList(v.Data)}}
 		token.hash(&r.Token)
-		d.bad = d.bad || token.bad || token.list.Len() != hashWords
-	} else if v.Kind != mpack.Nil {
-		d.bad = true
+		d.Bad = d.Bad || !token.Whole()
 	}
 }

@@ -86,12 +86,11 @@ func (t *Table) LoadRecord(rec []byte) error {
 	if err != nil {
 		return err
 	}
-	if d.list.Len() == 2 {
+	if d.Len() == 2 {
 		return t.loadIndex(&d)
 	}
-	use := d.int(maxUse)
-	raw, _ := d.list.Next()
-	if _, more := d.list.Next(); more || d.bad {
+	use, raw := d.Int(0, maxUse), d.Raw()
+	if !d.Whole() {
 		return fmt.Errorf("%w: it is no snapshot record", errBadChange)
 	}
 	var c Change
@@ -109,11 +108,11 @@ func (t *Table) LoadRecord(rec []byte) error {
 
 // loadIndex takes the index of the snapshot.
 func (t *Table) loadIndex(d *changeReader) error {
-	v := d.value()
-	if d.bad || v.Kind != mpack.Int && v.Kind != mpack.BigUint || v.Kind == mpack.Int && v.Int < 0 {
+	index := d.uint()
+	if d.Bad {
 		return fmt.Errorf("%w: it is no snapshot index", errBadChange)
 	}
-	t.head = max(t.head, uint64(v.Int))
+	t.head = max(t.head, index)
 	s := &t.shards[0]
 	s.mu.Lock()
 	s.last = max(s.last, t.head)

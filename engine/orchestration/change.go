@@ -3,6 +3,7 @@ package orchestration
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"trunkline/codec/mpack"
 	"trunkline/engine/envelope"
@@ -141,113 +142,74 @@ func appendRaw(dst, raw []byte) []byte {
 // find out.
 func ParseChange(b []byte, c *Change) error {
 	*c = Change{}
-	var sc mpack.Scanner
-	if p := sc.Check(b); p != mpack.NoProblem {
+	t, p := mpack.OpenTuple(b)
+	if p != mpack.NoProblem {
 		return fmt.Errorf("%w: %s", ErrBadChange, p.Text())
 	}
-	d := changeReader{list: mpack.OpenList(b)}
+	d := changeReader{t}
 	if v := d.int(); v != changeVersion {
 		return fmt.Errorf("%w: version %d", ErrBadChange, v)
 	}
 	c.Kind = ChangeKind(d.int())
 	c.At = link.Instant{Mono: d.int(), Wall: d.int()}
 	d.fields(c)
-	if _, more := d.list.Next(); more || d.bad {
+	if !d.Whole() {
 		return fmt.Errorf("%w: %s record", ErrBadChange, c.Kind)
 	}
 	return nil
 }
 
-// changeReader takes the fields off a list; bad stays set once one is missing or of another type.
-type changeReader struct {
-	list mpack.List
-	bad  bool
-}
+// changeReader takes the fields off a list.
+type changeReader struct{ mpack.Tuple }
 
-func (d *changeReader) value(want mpack.Kind) mpack.Value {
-	raw, ok := d.list.Next()
-	v := mpack.ReadValue(raw)
-	if !ok || v.Kind != want {
-		d.bad = true
-		return mpack.Value{}
-	}
-	return v
-}
-
-func (d *changeReader) int() int64 { return d.value(mpack.Int).Int }
-
-// seq is a number that is not negative.
-func (d *changeReader) seq() uint64 {
-	n := d.int()
-	d.bad = d.bad || n < 0
-	return uint64(n)
-}
-
-func (d *changeReader) bool() bool    { return d.value(mpack.Bool).Int != 0 }
-func (d *changeReader) text() []byte  { return d.value(mpack.Str).Data }
-func (d *changeReader) table() []byte { return d.value(mpack.Map).Data }
-
-// optional is a value of a kind, or nil.
-func (d *changeReader) optional(want mpack.Kind) []byte {
-	raw, ok := d.list.Next()
-	switch k := mpack.KindOf(raw); {
-	case ok && k == want:
-		return raw
-	case !ok || k != mpack.Nil:
-		d.bad = true
-	}
-	return nil
-}
+func (d *changeReader) int() int64    { return d.Of(mpack.Int).Int }
+func (d *changeReader) seq() uint64   { return uint64(d.Int(0, math.MaxInt64)) }
+func (d *changeReader) table() []byte { return d.Of(mpack.Map).Data }
 
 func (d *changeReader) fields(c *Change) {
 	switch c.Kind {
 	case ChangeEnvelope:
-		c.ID, c.Envelope = d.text(), d.table()
+		c.ID, c.Envelope = d.Text(), d.table()
 	case ChangeEnvelopeDrop:
-		c.ID = d.text()
+		c.ID = d.Text()
 	case ChangeAnswer:
 		d.waiting(c)
 	case ChangeSession:
-		c.PID, c.Seq, c.Pipeline, c.Envelope, c.To = d.text(), d.seq(), d.table(), d.table(), int(d.int())
+		c.PID, c.Seq, c.Pipeline, c.Envelope, c.To = d.Text(), d.seq(), d.table(), d.table(), int(d.int())
 	case ChangeReport:
-		c.PID, c.Seq = d.text(), d.seq()
+		c.PID, c.Seq = d.Text(), d.seq()
 		d.report(c)
 	case ChangeEnd:
-		c.PID, c.Seq, c.Reason, c.Text = d.text(), d.seq(), envelope.ParseReason(d.text()), d.text()
+		c.PID, c.Seq, c.Reason, c.Text = d.Text(), d.seq(), envelope.ParseReason(d.Text()), d.Text()
 	case ChangeSessionDrop:
-		c.PID, c.Seq = d.text(), d.seq()
+		c.PID, c.Seq = d.Text(), d.seq()
 	default:
-		d.bad = true
+		d.Bad = true
 	}
 }
 
 func (d *changeReader) report(c *Change) {
 	r := &c.Report
 	r.ProcessID = c.PID
-	r.AgentName, r.Failed, r.Error, r.Output = d.text(), d.bool(), d.text(), d.optional(mpack.Map)
+	r.AgentName, r.Failed, r.Error, r.Output = d.Text(), d.Bool(), d.Text(), d.Optional(mpack.Map).Data
 	r.LLMCalls, r.ToolCalls = d.int(), d.int()
-	r.TokensIn, r.HasTokensIn, r.TokensOut, r.HasTokensOut = d.int(), d.bool(), d.int(), d.bool()
+	r.TokensIn, r.HasTokensIn, r.TokensOut, r.HasTokensOut = d.int(), d.Bool(), d.int(), d.Bool()
 	c.To, c.Edge = int(d.int()), int(d.int())
-	c.Reason, c.Text = envelope.ParseReason(d.text()), d.text()
+	c.Reason, c.Text = envelope.ParseReason(d.Text()), d.Text()
 }
 
 func (d *changeReader) waiting(c *Change) {
-	refs := mpack.OpenList(d.value(mpack.Array).Data)
-	for pid, ok := refs.Next(); ok; pid, ok = refs.Next() {
-		seq, _ := refs.Next()
-		p, n := mpack.ReadValue(pid), mpack.ReadValue(seq)
-		if d.bad = d.bad || p.Kind != mpack.Str || n.Kind != mpack.Int || n.Int < 0; d.bad {
-			return
-		}
-		c.Waiting = append(c.Waiting, SessionRef{p.Data, uint64(n.Int)})
+	refs := mpack.Tuple{List: mpack.OpenList(d.Of(mpack.Array).Data)}
+	for range (refs.Len() + 1) / 2 {
+		c.Waiting = append(c.Waiting, SessionRef{refs.Text(), uint64(refs.Int(0, math.MaxInt64))})
 	}
-	raw, ok := d.list.Next()
-	switch k := mpack.KindOf(raw); {
-	case !ok:
-		d.bad = true
-	case k == mpack.Map || k == mpack.Nil:
+	raw := d.Raw()
+	switch k := mpack.KindOf(raw); k {
+	case mpack.Map, mpack.Nil:
 		c.Interrupt = raw
-	case k != mpack.Bool: // false: the member goes
-		d.bad = true
+	case mpack.Bool: // false: the member goes
+	default:
+		d.Bad = true
 	}
+	d.Bad = d.Bad || refs.Bad
 }

@@ -3,6 +3,7 @@ package orchestration
 import (
 	"fmt"
 	"hash/crc64"
+	"math"
 	"sync/atomic"
 
 	"trunkline/codec/mpack"
@@ -92,14 +93,13 @@ func appendSnapshot(dst []byte, index uint64, touched int64, edges []int64) []by
 // LoadRecord puts back what a record of a snapshot holds. Records come in any order, before
 // anything is replayed.
 func (o *Engine) LoadRecord(c *Call, rec []byte) error {
-	var sc mpack.Scanner
-	if p := sc.Check(rec); p != mpack.NoProblem {
+	t, p := mpack.OpenTuple(rec)
+	if p != mpack.NoProblem {
 		return fmt.Errorf("%w: %s", ErrBadChange, p.Text())
 	}
-	d := changeReader{list: mpack.OpenList(rec)}
-	index, touched, edges := d.seq(), d.int(), d.value(mpack.Array).Data
-	raw, _ := d.list.Next()
-	if d.bad {
+	d := changeReader{t}
+	index, touched, edges, raw := d.seq(), d.int(), d.Of(mpack.Array).Data, d.Raw()
+	if d.Bad {
 		return fmt.Errorf("%w: it is no snapshot record", ErrBadChange)
 	}
 	ch := &c.change
@@ -123,17 +123,16 @@ func (o *Engine) LoadRecord(c *Call, rec []byte) error {
 }
 
 func (s *session) loadEdges(ch *Change, encoded []byte) error {
-	list := mpack.OpenList(encoded)
+	list := mpack.Tuple{List: mpack.OpenList(encoded)}
 	if list.Len() != len(s.edges) {
 		return notApplicable(ch, "another number of edges")
 	}
 	for i := range s.edges {
-		raw, _ := list.Next()
-		v := mpack.ReadValue(raw)
-		if v.Kind != mpack.Int || v.Int < 0 {
+		s.edges[i] = list.Int(0, math.MaxInt64)
+		if list.Bad {
 			return notApplicable(ch, "an edge was taken less than never")
 		}
-		if s.edges[i] = v.Int; v.Int > 0 {
+		if s.edges[i] > 0 {
 			s.edgeBytes += s.p.edgeRoom(i)
 		}
 	}
