@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"errors"
 	"fmt"
 
 	"trunkline/codec/jsonx"
@@ -14,6 +15,7 @@ import (
 //msgp:tuple threadMade messagePosted cursorMoved statusChanged auditEvent sessionState
 //msgp:tuple cursorState threadState engineState jobState notified unread loop
 //msgp:tuple archived archivedSet archiveState
+//msgp:ignore Record
 
 // The kinds of records. Those of a snapshot are upper case.
 const (
@@ -33,6 +35,61 @@ const (
 	snapJob     = 'J' // jobState
 	snapArchive = 'A' // archiveState; behind all of the others
 )
+
+// logged and snapshot make an empty record of each kind of the log and of snapshots.
+var (
+	logged = map[byte]func() unmarshaler{
+		opThread:  func() unmarshaler { return new(threadMade) },
+		opMessage: func() unmarshaler { return new(messagePosted) },
+		opCursor:  func() unmarshaler { return new(cursorMoved) },
+		opStatus:  func() unmarshaler { return new(statusChanged) },
+		opSession: func() unmarshaler { return new(sessionState) },
+		opAudit:   func() unmarshaler { return new(auditEvent) },
+		opJob:     func() unmarshaler { return new(jobState) },
+		opNotify:  func() unmarshaler { return new(notified) },
+		opArchive: func() unmarshaler { return new(archived) },
+	}
+	snapshot = map[byte]func() unmarshaler{
+		snapEngine:  func() unmarshaler { return new(engineState) },
+		snapThread:  func() unmarshaler { return new(threadState) },
+		snapSession: func() unmarshaler { return new(sessionState) },
+		snapJob:     func() unmarshaler { return new(jobState) },
+		snapArchive: func() unmarshaler { return new(archiveState) },
+	}
+)
+
+type unmarshaler interface {
+	UnmarshalMsg(b []byte) ([]byte, error)
+}
+
+// decode reads a record of one of some kinds, nil with an error.
+func decode(kinds map[byte]func() unmarshaler, rec []byte) (unmarshaler, error) {
+	if len(rec) == 0 {
+		return nil, fmt.Errorf("%w: it is empty", errBadRecord)
+	}
+	empty := kinds[rec[0]]
+	if empty == nil {
+		return nil, badKind(rec[0])
+	}
+	made := empty()
+	if err := unmarshal(made, rec[1:]); err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+func unmarshal(to unmarshaler, b []byte) error {
+	rest, err := to.UnmarshalMsg(b)
+	if err == nil && len(rest) > 0 {
+		err = errors.New("more follows")
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errBadRecord, err)
+	}
+	return nil
+}
+
+func badKind(kind byte) error { return fmt.Errorf("%w: kind %q", errBadRecord, kind) }
 
 // threadMade begins a thread.
 type threadMade struct {
@@ -215,35 +272,10 @@ var recordNames = map[byte]string{opThread: "create", opMessage: "message", opCu
 // ParseRecord decodes a record without its tag. It checks kind and parts; only a replay shows
 // whether it fits the state.
 func ParseRecord(rec []byte) (r Record, err error) {
-	if len(rec) == 0 {
-		return r, fmt.Errorf("%w: it is empty", errBadRecord)
-	}
-	r.kind = rec[0]
-	switch r.kind {
-	case opThread:
-		r.rec = &threadMade{}
-	case opMessage:
-		r.rec = &messagePosted{}
-	case opCursor:
-		r.rec = &cursorMoved{}
-	case opStatus:
-		r.rec = &statusChanged{}
-	case opSession:
-		r.rec = &sessionState{}
-	case opAudit:
-		r.rec = &auditEvent{}
-	case opJob:
-		r.rec = &jobState{}
-	case opNotify:
-		r.rec = &notified{}
-	case opArchive:
-		r.rec = &archived{}
-	default:
-		return r, fmt.Errorf("%w: kind %q", errBadRecord, r.kind)
-	}
-	if err = unmarshal(r.rec, rec[1:]); err != nil {
+	if r.rec, err = decode(logged, rec); err != nil {
 		return r, err
 	}
+	r.kind = rec[0]
 	if m, ok := r.rec.(*messagePosted); ok {
 		_, err = parseRow(m.Row)
 	}

@@ -1,7 +1,6 @@
 package threads
 
 import (
-	"errors"
 	"fmt"
 
 	"trunkline/engine/journal"
@@ -34,62 +33,24 @@ func (r *replay) Latest() int64 { return 0 }
 
 // Load implements store.Ordered.
 func (r *replay) Load(rec []byte) error {
-	if len(rec) == 0 {
-		return fmt.Errorf("%w: it is empty", errBadRecord)
-	}
-	switch body := rec[1:]; rec[0] {
-	case snapEngine:
-		var s engineState
-		if err := unmarshal(&s, body); err != nil {
-			return err
-		}
+	made, err := decode(snapshot, rec)
+	switch s := made.(type) {
+	case *engineState:
 		if r.e.archive.to != nil {
 			return nil // the rows are those of the node that wrote it
 		}
 		r.e.stored.Store(s.Stored)
 		return r.e.disk.Fits(s.Identity, s.Stored)
-	case snapArchive:
-		var s archiveState
-		if err := unmarshal(&s, body); err != nil {
-			return err
-		}
-		return r.rejoin(&s)
-	case snapThread:
-		var s threadState
-		if err := unmarshal(&s, body); err != nil {
-			return err
-		}
-		return r.thread(&s)
-	case snapJob:
-		var s jobState
-		if err := unmarshal(&s, body); err != nil {
-			return err
-		}
-		return r.job(&s, s.Index, false)
-	case snapSession:
-		var s sessionState
-		if err := unmarshal(&s, body); err != nil {
-			return err
-		}
-		r.e.sessions.replay(s, s.Index)
-		return nil
+	case *archiveState:
+		return r.rejoin(s)
+	case *threadState:
+		return r.thread(s)
+	case *jobState:
+		return r.job(s, s.Index, false)
+	case *sessionState:
+		r.e.sessions.replay(*s, s.Index)
 	}
-	return fmt.Errorf("%w: kind %q", errBadRecord, rec[0])
-}
-
-type unmarshaler interface {
-	UnmarshalMsg(b []byte) ([]byte, error)
-}
-
-func unmarshal(to unmarshaler, b []byte) error {
-	rest, err := to.UnmarshalMsg(b)
-	if err == nil && len(rest) > 0 {
-		err = errors.New("more follows")
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", errBadRecord, err)
-	}
-	return nil
+	return err
 }
 
 // thread puts back a thread.
@@ -123,13 +84,14 @@ func (t *thread) loadCursor(s *cursorState, index journal.Index) error {
 // Apply implements store.Ordered. A change that a snapshot has already is only put into the rows
 // again.
 func (r *replay) Apply(rec []byte, index journal.Index) error {
-	if len(rec) == 0 {
-		return fmt.Errorf("%w: it is empty", errBadRecord)
+	made, err := decode(logged, rec)
+	if err == nil {
+		err = r.join()
 	}
-	if err := r.join(); err != nil {
-		return err
+	if err == nil {
+		err = r.apply(made, index)
 	}
-	if err := r.apply(rec[0], rec[1:], index); err != nil {
+	if err != nil {
 		return err
 	}
 	if r.e.hot.unstored.Load() > maxReplayed {
@@ -149,41 +111,25 @@ func (r *replay) store(index journal.Index) error {
 	return nil
 }
 
-func (r *replay) apply(kind byte, body []byte, index journal.Index) error {
-	switch kind {
-	case opThread:
-		var m threadMade
-		if err := unmarshal(&m, body); err != nil {
-			return err
-		}
+func (r *replay) apply(made unmarshaler, index journal.Index) error {
+	switch m := made.(type) {
+	case *threadMade:
 		r.event(&m.Audit, index)
 		if r.threads[m.Number] != nil {
 			return nil
 		}
 		none := rawID{}
-		return r.thread(&threadState{Index: index, Made: m, Updated: m.At, LastID: none[:]})
-	case opMessage:
-		var m messagePosted
-		if err := unmarshal(&m, body); err != nil {
-			return err
-		}
-		return r.message(&m, index)
-	case opCursor:
-		var m cursorMoved
-		if err := unmarshal(&m, body); err != nil {
-			return err
-		}
+		return r.thread(&threadState{Index: index, Made: *m, Updated: m.At, LastID: none[:]})
+	case *messagePosted:
+		return r.message(m, index)
+	case *cursorMoved:
 		t, err := r.find(m.Number)
 		if err == nil && index > t.index {
 			t.index = index
 			err = t.loadCursor(&m.Cursor, index)
 		}
 		return err
-	case opStatus:
-		var m statusChanged
-		if err := unmarshal(&m, body); err != nil {
-			return err
-		}
+	case *statusChanged:
 		r.event(&m.Audit, index)
 		t, err := r.find(m.Number)
 		if err == nil && index > t.index && m.Status <= uint8(Closed) {
@@ -192,45 +138,23 @@ func (r *replay) apply(kind byte, body []byte, index journal.Index) error {
 			}
 		}
 		return err
-	case opSession:
-		var s sessionState
-		if err := unmarshal(&s, body); err != nil {
-			return err
-		}
-		r.e.sessions.replay(s, index)
-		return nil
-	case opJob:
-		var s jobState
-		if err := unmarshal(&s, body); err != nil {
-			return err
-		}
-		return r.job(&s, index, true)
-	case opNotify:
-		var n notified
-		if err := unmarshal(&n, body); err != nil {
-			return err
-		}
-		t, err := r.find(n.Number)
+	case *sessionState:
+		r.e.sessions.replay(*m, index)
+	case *jobState:
+		return r.job(m, index, true)
+	case *notified:
+		t, err := r.find(m.Number)
 		if err == nil && index > t.index {
 			t.index = index
-			t.unread.notify(n.Agent, n.Seq)
+			t.unread.notify(m.Agent, m.Seq)
 		}
 		return err
-	case opAudit:
-		var ev auditEvent
-		if err := unmarshal(&ev, body); err != nil {
-			return err
-		}
-		r.event(&ev, index)
-		return nil
-	case opArchive:
-		var m archived
-		if err := unmarshal(&m, body); err != nil {
-			return err
-		}
-		return r.archivedAt(&m, index)
+	case *auditEvent:
+		r.event(m, index)
+	case *archived:
+		return r.archivedAt(m, index)
 	}
-	return fmt.Errorf("%w: kind %q", errBadRecord, kind)
+	return nil
 }
 
 func (r *replay) event(ev *auditEvent, index journal.Index) {

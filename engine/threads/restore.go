@@ -122,42 +122,25 @@ func (r *replay) restore(set *archivedSet, after journal.Index) error {
 
 // take takes a record. What it changes but for rows is in the snapshot.
 func (x *restorer) take(index journal.Index, rec []byte) error {
-	e, body := x.r.e, rec[1:]
-	switch rec[0] {
-	case opThread:
-		var m threadMade
-		if err := unmarshal(&m, body); err != nil {
-			return err
-		}
+	e := x.r.e
+	made, err := decode(logged, rec)
+	switch m := made.(type) {
+	case nil:
+		return err
+	case *threadMade:
 		e.addEvent(&x.hot, &m.Audit, index)
-	case opStatus:
-		var m statusChanged
-		if err := unmarshal(&m, body); err != nil {
-			return err
-		}
+	case *statusChanged:
 		e.addEvent(&x.hot, &m.Audit, index)
-	case opAudit:
-		var ev auditEvent
-		if err := unmarshal(&ev, body); err != nil {
-			return err
-		}
-		e.addEvent(&x.hot, &ev, index)
-	case opJob:
-		var s jobState
-		if err := unmarshal(&s, body); err != nil {
-			return err
-		}
-		e.addJob(&x.hot, &s, index)
-	case opMessage:
-		var m messagePosted
-		if err := unmarshal(&m, body); err != nil {
-			return err
-		}
-		if err := x.message(&m, index); err != nil {
+	case *auditEvent:
+		e.addEvent(&x.hot, m, index)
+	case *jobState:
+		e.addJob(&x.hot, m, index)
+	case *messagePosted:
+		if err := x.message(m, index); err != nil {
 			return err
 		}
 	default:
-		return fmt.Errorf("%w: kind %q", errBadRecord, rec[0])
+		return badKind(rec[0])
 	}
 	if x.hot.unstored.Load() > maxReplayed {
 		return x.store()
