@@ -152,22 +152,21 @@ func (c *Config) checkCluster() problems {
 		return nil
 	}
 	var p problems
-	add := func(format string, args ...any) { p = append(p, fmt.Sprintf(format, args...)) }
 	if c.Store.Mode != StoreAlways {
-		add("cannot use cluster.mode = %q: store.mode is %s, and what several nodes share is always synced", l.Mode, c.Store.Mode)
+		p.add("cannot use cluster.mode = %q: store.mode is %s, and what several nodes share is always synced", l.Mode, c.Store.Mode)
 	}
 	cluster, id := clusterNames()
 	if !cluster.MatchString(l.Name) {
-		add("cannot use cluster.name = %q: want 1 to 64 letters, digits, - and _, a letter or digit first", l.Name)
+		p.add("cannot use cluster.name = %q: want 1 to 64 letters, digits, - and _, a letter or digit first", l.Name)
 	}
 	if name, err := l.ID(); err != nil || !id.MatchString(name) {
-		add("cannot use cluster.node = %q: want 1 to 64 letters, digits, . - and _, a letter or digit first", name)
+		p.add("cannot use cluster.node = %q: want 1 to 64 letters, digits, . - and _, a letter or digit first", name)
 	}
 	if l.Replicas%2 == 0 {
-		add("cannot use cluster.replicas = %d: an even number survives no more losses than one less", l.Replicas)
+		p.add("cannot use cluster.replicas = %d: an even number survives no more losses than one less", l.Replicas)
 	}
 	if l.ElectionTimeout > 0 && l.ElectionTimeout < minElection*time.Millisecond {
-		add("cannot use cluster.election_timeout_ms = %d: want 0, or %d or more", l.ElectionTimeout.Milliseconds(), minElection)
+		p.add("cannot use cluster.election_timeout_ms = %d: want 0, or %d or more", l.ElectionTimeout.Milliseconds(), minElection)
 	}
 	p = append(p, l.checkAddrs()...)
 	if l.Mode == ClusterNATS {
@@ -179,7 +178,6 @@ func (c *Config) checkCluster() problems {
 // checkAddrs checks the addresses for other nodes, and what secures them.
 func (l *Cluster) checkAddrs() problems {
 	var p problems
-	add := func(format string, args ...any) { p = append(p, fmt.Sprintf(format, args...)) }
 	addrs := map[string]string{keyPeer: l.PeerAddr}
 	if l.Mode == ClusterEmbedded {
 		addrs[keyClusterListen] = l.ListenAddr
@@ -187,10 +185,10 @@ func (l *Cluster) checkAddrs() problems {
 	for _, key := range slices.Sorted(maps.Keys(addrs)) {
 		addr := addrs[key]
 		if err := isAddress(addr); err != nil {
-			add("cannot use %s = %q: %v", key, addr, err)
+			p.add("cannot use %s = %q: %v", key, addr, err)
 		} else if loop, _ := isLoopback(addr); !loop && l.SecretFile == "" {
 			if missing := l.Access().missingTLS(); len(missing) > 0 {
-				add("cannot use %s = %q: an address beyond loopback needs %s, or TLS: %s", key, addr, keySecret, notSet(missing))
+				p.add("cannot use %s = %q: an address beyond loopback needs %s, or TLS: %s", key, addr, keySecret, notSet(missing))
 			}
 		}
 	}
@@ -198,33 +196,32 @@ func (l *Cluster) checkAddrs() problems {
 	switch {
 	case l.AdvertiseAddr != "":
 		if err := isAddress(l.AdvertiseAddr); err != nil {
-			add("cannot use %s = %q: %v", keyAdvertise, l.AdvertiseAddr, err)
+			p.add("cannot use %s = %q: %v", keyAdvertise, l.AdvertiseAddr, err)
 		}
 	case err == nil && (host == "" || isUnspecified(host)):
-		add("cannot use %s = %q: %s is not set, and other nodes need one address", keyPeer, l.PeerAddr, keyAdvertise)
+		p.add("cannot use %s = %q: %s is not set, and other nodes need one address", keyPeer, l.PeerAddr, keyAdvertise)
 	}
 	return p
 }
 
 func (l *Cluster) checkEmbedded() problems {
 	p := l.Access().checkTLS()
-	add := func(format string, args ...any) { p = append(p, fmt.Sprintf(format, args...)) }
 	if l.SecretFile != "" && l.hasTLS() {
-		add("cannot use %s and cluster.tls_cert_file together: nodes know each other by one of them", keySecret)
+		p.add("cannot use %s and cluster.tls_cert_file together: nodes know each other by one of them", keySecret)
 	}
 	if l.hasTLS() && l.TLSCAFile == "" {
-		add("cannot use cluster.tls_cert_file: cluster.tls_ca_file is not set, and nodes check each other's certificates")
+		p.add("cannot use cluster.tls_cert_file: cluster.tls_ca_file is not set, and nodes check each other's certificates")
 	}
 	routes, err := l.routes()
 	if err != nil {
-		add("cannot use %s: %v", keyRoutes, err)
+		p.add("cannot use %s: %v", keyRoutes, err)
 		return p
 	}
 	if len(routes) < max(minNodes, l.Replicas) {
-		add("cannot use %s: %d nodes, and cluster.replicas = %d needs as many", keyRoutes, len(routes), l.Replicas)
+		p.add("cannot use %s: %d nodes, and cluster.replicas = %d needs as many", keyRoutes, len(routes), l.Replicas)
 	}
 	if own, err := l.ID(); err == nil && !slices.ContainsFunc(routes, func(r node.Route) bool { return r.Node == own }) {
-		add("cannot use %s: this node, %q, is not in it", keyRoutes, own)
+		p.add("cannot use %s: this node, %q, is not in it", keyRoutes, own)
 	}
 	return p
 }
@@ -286,29 +283,28 @@ func isAddress(addr string) error {
 
 func (l *Cluster) checkNATS() problems {
 	var p problems
-	add := func(format string, args ...any) { p = append(p, fmt.Sprintf(format, args...)) }
 	if (l.TLSCertFile == "") != (l.TLSKeyFile == "") {
-		add("cannot use one of cluster.tls_cert_file and cluster.tls_key_file without the other")
+		p.add("cannot use one of cluster.tls_cert_file and cluster.tls_key_file without the other")
 	}
 	if len(l.NATSURL) == 0 {
-		add("cannot use cluster.mode = %q: %s is not set", l.Mode, keyNATSURL)
+		p.add("cannot use cluster.mode = %q: %s is not set", l.Mode, keyNATSURL)
 	}
 	if len(l.NATSURL) > maxNodes {
-		add("cannot use %s: %d servers, at most %d", keyNATSURL, len(l.NATSURL), maxNodes)
+		p.add("cannot use %s: %d servers, at most %d", keyNATSURL, len(l.NATSURL), maxNodes)
 	}
 	for _, text := range l.NATSURL {
 		u, err := url.Parse(text)
 		switch {
 		case err != nil: // its text has the URL, maybe with a password
-			add("cannot use %s: an entry is no URL; want nats://host:port or tls://host:port", keyNATSURL)
+			p.add("cannot use %s: an entry is no URL; want nats://host:port or tls://host:port", keyNATSURL)
 		case u.User != nil:
-			add("cannot use %s: the one of %s has a user in it, which everyone sees; put that into %s", keyNATSURL, u.Host, keyNATSCreds)
+			p.add("cannot use %s: the one of %s has a user in it, which everyone sees; put that into %s", keyNATSURL, u.Host, keyNATSCreds)
 		case u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" || cmp.Or(u.Path, u.RawQuery, u.Fragment) != "":
-			add("cannot use %s = %q: want nats://host:port or tls://host:port", keyNATSURL, text)
+			p.add("cannot use %s = %q: want nats://host:port or tls://host:port", keyNATSURL, text)
 		}
 	}
 	if l.NATSSystemCredsFile == "" && !l.NATSAcceptLazySync {
-		add("cannot use cluster.mode = %q: whether the servers sync each write is visible to their system account alone; set %s, or accept a loss with %s=true",
+		p.add("cannot use cluster.mode = %q: whether the servers sync each write is visible to their system account alone; set %s, or accept a loss with %s=true",
 			l.Mode, keyNATSSystem, keyLazySync)
 	}
 	return p

@@ -233,8 +233,8 @@ func (c *Config) validate() problems {
 	p = append(p, c.checkStore()...)
 	p = append(p, c.checkCluster()...)
 	if k := &c.Kernel; k.DefaultQueryTimeout > k.MaxQueryTimeout {
-		p = append(p, fmt.Sprintf("cannot use kernel.default_query_timeout_ms = %d: it is above kernel.max_query_timeout_ms = %d",
-			k.DefaultQueryTimeout.Milliseconds(), k.MaxQueryTimeout.Milliseconds()))
+		p.add("cannot use kernel.default_query_timeout_ms = %d: it is above kernel.max_query_timeout_ms = %d",
+			k.DefaultQueryTimeout.Milliseconds(), k.MaxQueryTimeout.Milliseconds())
 	}
 	p = append(p, c.Kernel.check()...)
 	p = append(p, c.HTTP.check()...)
@@ -246,10 +246,10 @@ func (c *Config) validate() problems {
 	if a := c.Admin; a.ListenAddr != "" {
 		loop, err := isLoopback(a.ListenAddr)
 		if err != nil {
-			p = append(p, fmt.Sprintf("cannot use admin.listen_addr = %q: %v", a.ListenAddr, err))
+			p.add("cannot use admin.listen_addr = %q: %v", a.ListenAddr, err)
 		} else if !loop && !a.InsecureBind && !a.HasTokens() {
-			p = append(p, fmt.Sprintf("cannot use admin.listen_addr = %q: an address beyond loopback needs tokens: %s and %s are not set (admin.insecure_bind=true opens it to anybody)",
-				a.ListenAddr, keyConsoleToken, keyConsoleOperator))
+			p.add("cannot use admin.listen_addr = %q: an address beyond loopback needs tokens: %s and %s are not set (admin.insecure_bind=true opens it to anybody)",
+				a.ListenAddr, keyConsoleToken, keyConsoleOperator)
 		}
 	}
 	return p
@@ -267,11 +267,11 @@ func (c *Config) checkStore() problems {
 	}
 	var p problems
 	if c.Store.Dir == "" {
-		p = append(p, fmt.Sprintf("cannot use store.dir = \"\": %s; name a directory, or keep nothing with store.mode=memory", mode))
+		p.add("cannot use store.dir = \"\": %s; name a directory, or keep nothing with store.mode=memory", mode)
 	}
 	if c.Kernel.MaxFrameBytes > maxStoredFrame {
-		p = append(p, fmt.Sprintf("cannot use kernel.max_frame_bytes = %d: %s, where a change must fit a record; lower it to %d, or keep nothing with store.mode=memory",
-			c.Kernel.MaxFrameBytes, mode, maxStoredFrame))
+		p.add("cannot use kernel.max_frame_bytes = %d: %s, where a change must fit a record; lower it to %d, or keep nothing with store.mode=memory",
+			c.Kernel.MaxFrameBytes, mode, maxStoredFrame)
 	}
 	return p
 }

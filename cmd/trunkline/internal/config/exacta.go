@@ -144,7 +144,7 @@ func (e *Exacta) check() problems {
 	for _, a := range []*Access{&e.Access, e.WS()} {
 		for _, addr := range a.ListenAddr {
 			if loop, err := isLoopback(addr); err == nil && !loop && e.AuthTokenFile == "" {
-				p = append(p, fmt.Sprintf("cannot use %s = %q: an address beyond loopback needs a token, and %s is not set", a.AddrKey(), addr, keyTokenFile))
+				p.add("cannot use %s = %q: an address beyond loopback needs a token, and %s is not set", a.AddrKey(), addr, keyTokenFile)
 			}
 		}
 	}
@@ -154,13 +154,13 @@ func (e *Exacta) check() problems {
 	}{{"exacta.allowed_roots", e.AllowedRoots}, {"exacta.diagnostics_dirs", e.DiagnosticsDirs}} {
 		for _, dir := range list.dirs {
 			if !filepath.IsAbs(dir) {
-				p = append(p, fmt.Sprintf("cannot use %s: %q is not an absolute path", list.key, dir))
+				p.add("cannot use %s: %q is not an absolute path", list.key, dir)
 			}
 		}
 	}
 	for _, origin := range e.WSOrigins {
 		if u, err := url.Parse(origin); err != nil || u.Host == "" || origin != u.Scheme+"://"+u.Host {
-			p = append(p, fmt.Sprintf("cannot use exacta.ws_origins: %q is no origin, such as https://ui.example.org", origin))
+			p.add("cannot use exacta.ws_origins: %q is no origin, such as https://ui.example.org", origin)
 		}
 	}
 	if _, _, err := e.times(); err != nil {

@@ -22,6 +22,9 @@ const delim = "."
 // problems lists everything that is wrong with the settings, so that one run shows all of it.
 type problems []string
 
+// add notes one more problem.
+func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Sprintf(format, args...)) }
+
 // Error returns one line per problem.
 func (p problems) Error() string {
 	if len(p) == 1 {
@@ -180,7 +183,7 @@ func unknown(l layer) problems {
 		if _, ok := find(key); ok || (isSection(key) && empty(l.k.Get(key))) {
 			continue
 		}
-		p = append(p, fmt.Sprintf("unknown setting %s (%s); the nearest known one is %s", key, l.origin(key), nearest(key)))
+		p.add("unknown setting %s (%s); the nearest known one is %s", key, l.origin(key), nearest(key))
 	}
 	return p
 }

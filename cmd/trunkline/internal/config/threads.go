@@ -179,13 +179,13 @@ func (c *Config) checkThreads() problems {
 	p = append(p, checkHosts(keyThreadsHosts, t.AllowedHosts)...)
 	switch n := t.KeySources(); {
 	case n > 1:
-		p = append(p, fmt.Sprintf("cannot use %d key sources: set one of threads.jwks_url, threads.jwks_file, threads.public_key_file and threads.hs256_secret_file", n))
+		p.add("cannot use %d key sources: set one of threads.jwks_url, threads.jwks_file, threads.public_key_file and threads.hs256_secret_file", n)
 	case n == 1 && t.Issuer == "":
 		p = append(p, "cannot use a key source of agent threads: threads.issuer is not set")
 	case n == 0 && !c.dev:
 		for _, key := range []string{"threads.listen_addr", keyLinesAddr} {
 			if c.origins[key].Layer != layerDefault && c.set(key) {
-				p = append(p, fmt.Sprintf("cannot open %s: there is no key source; set one of threads.jwks_url, threads.jwks_file, threads.public_key_file and threads.hs256_secret_file", key))
+				p.add("cannot open %s: there is no key source; set one of threads.jwks_url, threads.jwks_file, threads.public_key_file and threads.hs256_secret_file", key)
 			}
 		}
 	}
@@ -196,7 +196,7 @@ func (c *Config) checkThreads() problems {
 func checkHosts(key string, hosts []string) (p problems) {
 	for _, h := range hosts {
 		if strings.ContainsAny(h, "/*@ \t") {
-			p = append(p, fmt.Sprintf("cannot use %s = %q: want the name of a host, without scheme and path", key, h))
+			p.add("cannot use %s = %q: want the name of a host, without scheme and path", key, h)
 		}
 	}
 	return p
