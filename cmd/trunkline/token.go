@@ -129,16 +129,16 @@ func newTokenCheckCmd() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	f := cmd.Flags()
-	f.StringVar(&cfg.KeySetURL, "key-set-url", "", "address of a JSON Web Key Set, https unless it is of this machine")
-	f.StringVar(&cfg.KeySetFile, "key-set", "", "file with a JSON Web Key Set")
+	f.StringVar(&cfg.JWKSURL, "key-set-url", "", "address of a JSON Web Key Set, https unless it is of this machine")
+	f.StringVar(&cfg.JWKSFile, "key-set", "", "file with a JSON Web Key Set")
 	f.StringVar(&cfg.PublicKeyFile, "public-key", "", "file with a public key or certificate, PEM")
-	f.StringVar(&cfg.SecretFile, "secret", "", "file with a shared secret of at least 32 bytes")
+	f.StringVar(&cfg.HS256SecretFile, "secret", "", "file with a shared secret of at least 32 bytes")
 	f.StringVar(&cfg.Issuer, "issuer", devIssuer, "what iss has to be")
 	f.StringVar(&cfg.Audience, "audience", token.DefaultAudience, "what aud has to be, or to contain")
 	f.DurationVar(&cfg.ClockSkew, "clock-skew", 0, "by how much clocks may differ, at most 5m")
-	f.DurationVar(&cfg.MaxTTL, "max-ttl", 0, "longest life of a token; 0 does not bound it")
+	f.DurationVar(&cfg.MaxTokenTTL, "max-ttl", 0, "longest life of a token; 0 does not bound it")
 	f.StringVar(&cfg.RevocationFile, "revocations", "", "file with revocations, a JSON object in each line")
-	f.StringVar(&cfg.Workspace, "workspace", "", "the only workspace that is served")
+	f.StringVar(&cfg.WorkspaceID, "workspace", "", "the only workspace that is served")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		text, err := argument(cmd, args, "")
 		if err != nil {

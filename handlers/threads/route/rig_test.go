@@ -55,7 +55,7 @@ func newVerifier(t testing.TB) *token.Verifier {
 	if err := os.WriteFile(name, []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	v, err := token.New(token.Config{SecretFile: name, Issuer: issuer})
+	v, err := token.New(token.Config{HS256SecretFile: name, Issuer: issuer})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func (c *Config) claimsOf(payload []byte, now float64) (*Claims, error) {
 	if !ok || iat < 1 || iat >= exp || iat > now+skewAhead+skew {
 		return nil, refuse("bad_iat")
 	}
-	if c.MaxTTL > 0 && exp-iat > c.MaxTTL.Seconds() {
+	if c.MaxTokenTTL > 0 && exp-iat > c.MaxTokenTTL.Seconds() {
 		return nil, refuse("ttl_too_long")
 	}
 	out := &Claims{Issued: iat, Expires: exp}

@@ -11,7 +11,7 @@ func TestCurrent(t *testing.T) {
 	name := file(t, secret)
 	next := func(audience string) *Verifier {
 		t.Helper()
-		v, err := New(Config{SecretFile: name, Issuer: "i", Audience: audience, Now: atNow})
+		v, err := New(Config{HS256SecretFile: name, Issuer: "i", Audience: audience, Now: atNow})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestHasKeys(t *testing.T) {
 	if !open(t, Config{}).hasKeys() {
 		t.Error("a secret is a key")
 	}
-	if open(t, Config{KeySetURL: "http://127.0.0.1:1/none"}).AwaitKeys() {
+	if open(t, Config{JWKSURL: "http://127.0.0.1:1/none"}).AwaitKeys() {
 		t.Error("there are keys of a set that is out of reach")
 	}
 }

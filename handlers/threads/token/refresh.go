@@ -8,7 +8,7 @@ import (
 // lapse drops the keys of a set that could not be read for too long, so that connections which have
 // shown a token have to show one again. The caller holds v.mu.
 func (v *Verifier) lapse(now time.Time) {
-	if v.cfg.KeySetURL != "" && len(v.keys) > 0 && now.Sub(v.read) > keySetKept {
+	if v.cfg.JWKSURL != "" && len(v.keys) > 0 && now.Sub(v.read) > keySetKept {
 		v.keys = nil
 		v.changed()
 	}
@@ -44,7 +44,7 @@ func (v *Verifier) ask(background bool) <-chan struct{} {
 // fetch reads the key set for a request of that time. An outcome is void if a later request has
 // succeeded.
 func (v *Verifier) fetch(asked time.Time) {
-	keys, err := fetchSet(v.ctx, v.client, v.cfg.KeySetURL)
+	keys, err := fetchSet(v.ctx, v.client, v.cfg.JWKSURL)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.asking--

@@ -54,26 +54,26 @@ func (r *Refusal) Error() string { return "token refused: " + r.Reason }
 
 func refuse(reason string) *Refusal { return &Refusal{Reason: reason} }
 
-// ErrOutOfScope means that a token is right, and for another workspace than Config.Workspace: the
+// ErrOutOfScope means that a token is right, and for another workspace than Config.WorkspaceID: the
 // answer is OUT_OF_SCOPE_WORKSPACE.
 var ErrOutOfScope = errors.New("the token is for another workspace")
 
 // Config is how tokens are verified (threads §3.1).
 type Config struct {
 	// Exactly one of these names the keys.
-	KeySetURL, KeySetFile, PublicKeyFile, SecretFile string
+	JWKSURL, JWKSFile, PublicKeyFile, HS256SecretFile string
 	// Issuer is what iss has to be.
 	Issuer string
 	// Audience is what aud has to be or to contain; empty: DefaultAudience.
 	Audience string
 	// ClockSkew is by how much clocks may differ, at most maxClockSkew.
 	ClockSkew time.Duration
-	// MaxTTL bounds the life of a token; 0: it is not bounded.
-	MaxTTL time.Duration
+	// MaxTokenTTL bounds the life of a token; 0: it is not bounded.
+	MaxTokenTTL time.Duration
 	// RevocationFile has what is revoked; empty: nothing is.
 	RevocationFile string
-	// Workspace is the only one that is served; empty: all.
-	Workspace string
+	// WorkspaceID is the only workspace that is served; empty: all.
+	WorkspaceID string
 	// Logger gets a line when keys or revocations cannot be read again.
 	Logger *slog.Logger
 	// Now is the clock; nil: time.Now.
@@ -138,11 +138,11 @@ func New(cfg Config) (*Verifier, error) {
 func (v *Verifier) open() error {
 	sources := 0
 	c := &v.cfg
-	mark := fmt.Appendf(nil, "%q %d %d", []string{c.KeySetURL, c.KeySetFile, c.PublicKeyFile, c.SecretFile, c.Issuer, c.Audience, c.RevocationFile, c.Workspace}, c.ClockSkew, c.MaxTTL)
+	mark := fmt.Appendf(nil, "%q %d %d", []string{c.JWKSURL, c.JWKSFile, c.PublicKeyFile, c.HS256SecretFile, c.Issuer, c.Audience, c.RevocationFile, c.WorkspaceID}, c.ClockSkew, c.MaxTokenTTL)
 	for _, s := range []struct {
 		name  string
 		parse func([]byte) ([]key, error)
-	}{{v.cfg.KeySetFile, parseSet}, {v.cfg.PublicKeyFile, parsePublic}, {v.cfg.SecretFile, parseSecret}} {
+	}{{v.cfg.JWKSFile, parseSet}, {v.cfg.PublicKeyFile, parsePublic}, {v.cfg.HS256SecretFile, parseSecret}} {
 		if s.name == "" {
 			continue
 		}
@@ -157,9 +157,9 @@ func (v *Verifier) open() error {
 		}
 	}
 	v.mark = sha256.Sum256(mark)
-	if v.cfg.KeySetURL != "" {
+	if v.cfg.JWKSURL != "" {
 		sources++
-		if err := checkAddress(v.cfg.KeySetURL); err != nil {
+		if err := checkAddress(v.cfg.JWKSURL); err != nil {
 			return err
 		}
 	}
@@ -178,7 +178,7 @@ func (v *Verifier) open() error {
 		v.revoked.Store(list)
 		v.ended.Go(func() { v.followRevocations(stamp) })
 	}
-	if v.cfg.KeySetURL != "" {
+	if v.cfg.JWKSURL != "" {
 		v.ask(false)
 		v.ended.Go(v.followKeys)
 	}
@@ -306,7 +306,7 @@ func (v *Verifier) check(token string, now time.Time, fetch bool) (*Claims, erro
 		return nil, err
 	case v.revoked.Load().has(c):
 		return nil, refuse("revoked")
-	case v.cfg.Workspace != "" && c.Workspace != v.cfg.Workspace:
+	case v.cfg.WorkspaceID != "" && c.Workspace != v.cfg.WorkspaceID:
 		return nil, ErrOutOfScope
 	}
 	return c, nil
@@ -322,13 +322,13 @@ func isTokenType(typ any) bool {
 // allows reports whether the key source may have keys for the method.
 func (v *Verifier) allows(m jwt.SigningMethod) bool {
 	_, symmetric := m.(*jwt.SigningMethodHMAC)
-	return symmetric == (v.cfg.SecretFile != "")
+	return symmetric == (v.cfg.HS256SecretFile != "")
 }
 
 // keyFor returns the key that has to have signed t.
 func (v *Verifier) keyFor(t *jwt.Token, now time.Time, fetch bool) (any, error) {
 	id, named := "", false
-	if v.cfg.KeySetURL != "" || v.cfg.KeySetFile != "" {
+	if v.cfg.JWKSURL != "" || v.cfg.JWKSFile != "" {
 		var kid any
 		if kid, named = t.Header["kid"]; named {
 			var ok bool
@@ -338,7 +338,7 @@ func (v *Verifier) keyFor(t *jwt.Token, now time.Time, fetch bool) (any, error) 
 		}
 	}
 	k, refusal := v.choose(t.Method, id, named, now)
-	if refusal != nil && refusal.Reason == unknownKey && v.cfg.KeySetURL != "" && fetch {
+	if refusal != nil && refusal.Reason == unknownKey && v.cfg.JWKSURL != "" && fetch {
 		if outcome := v.ask(false); outcome != nil {
 			<-outcome
 		}
@@ -375,7 +375,7 @@ func (v *Verifier) choose(m jwt.SigningMethod, id string, named bool, now time.T
 		return fitting[0], nil
 	case len(same) == 0 && failing:
 		return nil, &Refusal{Reason: unknownKey, Unavailable: true, Retry: keySetRetry}
-	case len(same) == 0 && v.cfg.KeySetURL != "":
+	case len(same) == 0 && v.cfg.JWKSURL != "":
 		return nil, &Refusal{Reason: unknownKey, Retry: max(next, keySetRetry)}
 	case len(same) == 0 || len(fitting) > 1:
 		return nil, refuse(unknownKey)

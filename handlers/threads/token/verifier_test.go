@@ -86,8 +86,8 @@ func atNow() time.Time { return time.Unix(now, 0) }
 // open is a Verifier of cfg, with the shared secret unless cfg names keys.
 func open(tb testing.TB, cfg Config) *Verifier {
 	tb.Helper()
-	if cfg.KeySetURL == "" && cfg.KeySetFile == "" && cfg.PublicKeyFile == "" {
-		cfg.SecretFile = file(tb, secret+"\n")
+	if cfg.JWKSURL == "" && cfg.JWKSFile == "" && cfg.PublicKeyFile == "" {
+		cfg.HS256SecretFile = file(tb, secret+"\n")
 	}
 	if cfg.Issuer = "i"; cfg.Now == nil {
 		cfg.Now = atNow
@@ -213,10 +213,10 @@ func TestChecks(t *testing.T) {
 	f(skewed, hs(t, header, with("exp", now-300, "iat", now-400)), "expired")
 	f(skewed, hs(t, header, with("nbf", now+300)), "ok")
 	f(skewed, hs(t, header, with("nbf", now+301)), "not_yet_valid")
-	short := open(t, Config{MaxTTL: 2 * time.Minute})
+	short := open(t, Config{MaxTokenTTL: 2 * time.Minute})
 	f(short, hs(t, header, with()), "ok")
 	f(short, hs(t, header, with("exp", now+61)), "ttl_too_long")
-	pinned := open(t, Config{Workspace: "w"})
+	pinned := open(t, Config{WorkspaceID: "w"})
 	f(pinned, hs(t, header, with()), "ok")
 	f(pinned, hs(t, header, with("workspace_id", "v")), ErrOutOfScope.Error())
 }
@@ -272,7 +272,7 @@ func TestRevocations(t *testing.T) {
 		if f("revoked"); v.generation.Load() != before {
 			t.Errorf("the generation changed by %.40q", bad)
 		}
-		if _, err := New(Config{SecretFile: v.cfg.SecretFile, RevocationFile: name}); err == nil {
+		if _, err := New(Config{HS256SecretFile: v.cfg.HS256SecretFile, RevocationFile: name}); err == nil {
 			t.Errorf("a start accepts %.40q", bad)
 		}
 	}
@@ -444,21 +444,21 @@ func TestSourcesThatCannotBeRead(t *testing.T) {
 	}
 	good := publicPEM(t, pairs(t)["ed"].private.Public())
 	for name, cfg := range map[string]Config{
-		"secret at the limit less one": {SecretFile: file(t, strings.Repeat("x", minSecretBytes-1))},
-		"no file":                      {SecretFile: filepath.Join(t.TempDir(), "none")},
-		"large":                        {SecretFile: file(t, strings.Repeat("x", maxKeyBytes+1))},
+		"secret at the limit less one": {HS256SecretFile: file(t, strings.Repeat("x", minSecretBytes-1))},
+		"no file":                      {HS256SecretFile: filepath.Join(t.TempDir(), "none")},
+		"large":                        {HS256SecretFile: file(t, strings.Repeat("x", maxKeyBytes+1))},
 		"no PEM":                       {PublicKeyFile: file(t, "x")},
 		"two keys":                     {PublicKeyFile: file(t, good+good)},
 		"small RSA key":                {PublicKeyFile: file(t, publicPEM(t, small.Public()))},
 		"other curve":                  {PublicKeyFile: file(t, publicPEM(t, p224.Public()))},
-		"empty set":                    {KeySetFile: file(t, `{"keys":[]}`)},
-		"set of secrets":               {KeySetFile: file(t, `{"keys":[{"kty":"oct","k":"`+enc(secret)+`"}]}`)},
-		"no set":                       {KeySetFile: file(t, `[]`)},
-		"address":                      {KeySetURL: "ftp://127.0.0.1/x"},
-		"far http":                     {KeySetURL: "http://issuer.example/x"},
-		"skew":                         {SecretFile: file(t, secret), ClockSkew: maxClockSkew + 1},
-		"two sources":                  {SecretFile: file(t, secret), PublicKeyFile: file(t, good)},
-		"revocations":                  {SecretFile: file(t, secret), RevocationFile: filepath.Join(t.TempDir(), "none")},
+		"empty set":                    {JWKSFile: file(t, `{"keys":[]}`)},
+		"set of secrets":               {JWKSFile: file(t, `{"keys":[{"kty":"oct","k":"`+enc(secret)+`"}]}`)},
+		"no set":                       {JWKSFile: file(t, `[]`)},
+		"address":                      {JWKSURL: "ftp://127.0.0.1/x"},
+		"far http":                     {JWKSURL: "http://issuer.example/x"},
+		"skew":                         {HS256SecretFile: file(t, secret), ClockSkew: maxClockSkew + 1},
+		"two sources":                  {HS256SecretFile: file(t, secret), PublicKeyFile: file(t, good)},
+		"revocations":                  {HS256SecretFile: file(t, secret), RevocationFile: filepath.Join(t.TempDir(), "none")},
 	} {
 		if v, err := New(cfg); err == nil {
 			v.Close()
@@ -468,7 +468,7 @@ func TestSourcesThatCannotBeRead(t *testing.T) {
 	if _, err := New(Config{}); !errors.Is(err, ErrNoKeySource) {
 		t.Error(err)
 	}
-	v, err := New(Config{SecretFile: file(t, strings.Repeat("x", minSecretBytes))})
+	v, err := New(Config{HS256SecretFile: file(t, strings.Repeat("x", minSecretBytes))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -505,7 +505,7 @@ func TestKeySets(t *testing.T) {
 	}
 	f := func(text, token, want string) {
 		t.Helper()
-		if got := reason(open(t, Config{KeySetFile: file(t, text)}), token); got != want {
+		if got := reason(open(t, Config{JWKSFile: file(t, text)}), token); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
@@ -566,7 +566,7 @@ func TestKeySetOverHTTP(t *testing.T) {
 			text.Store(nil)
 		}
 	}
-	v := open(t, Config{KeySetURL: s.URL + "/keys", Now: func() time.Time { return time.Unix(at.Load(), 0) }})
+	v := open(t, Config{JWKSURL: s.URL + "/keys", Now: func() time.Time { return time.Unix(at.Load(), 0) }})
 	f := func(token, want string, requests int32) {
 		t.Helper()
 		if got := reason(v, token); got != want || asked.Load() != requests {
@@ -609,12 +609,12 @@ func TestKeySetOverHTTP(t *testing.T) {
 
 	publish(set(jwk(t, first.Public(), "k1", "", "")))
 	for path, want := range map[string]string{"/moved": "unavailable", "/near": "ok"} {
-		if got := reason(open(t, Config{KeySetURL: s.URL + path}), signed(t, jwt.SigningMethodEdDSA, first, `{"alg":"EdDSA"}`, with())); got != want {
+		if got := reason(open(t, Config{JWKSURL: s.URL + path}), signed(t, jwt.SigningMethodEdDSA, first, `{"alg":"EdDSA"}`, with())); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
 	publish(set(jwk(t, first.Public(), "k1", "", "")) + strings.Repeat(" ", maxKeyBytes))
-	if got := reason(open(t, Config{KeySetURL: s.URL}), by(first, "k1")); got != "unavailable" {
+	if got := reason(open(t, Config{JWKSURL: s.URL}), by(first, "k1")); got != "unavailable" {
 		t.Errorf("a set that is too large: %s", got)
 	}
 }
@@ -638,7 +638,7 @@ func TestHangingKeySet(t *testing.T) {
 	defer close(hang)
 	var at atomic.Int64
 	at.Store(now)
-	v := open(t, Config{KeySetURL: s.URL, Now: func() time.Time { return time.Unix(at.Load(), 0) }})
+	v := open(t, Config{JWKSURL: s.URL, Now: func() time.Time { return time.Unix(at.Load(), 0) }})
 	if r := <-first; r.Context().Err() != nil {
 		t.Error("New waited for the key set")
 	}
@@ -656,7 +656,7 @@ func TestHangingKeySet(t *testing.T) {
 func TestKeySetBackoff(t *testing.T) {
 	var at atomic.Int64
 	at.Store(now)
-	v := open(t, Config{KeySetURL: "http://127.0.0.1:1/none", Now: func() time.Time { return time.Unix(at.Load(), 0) }})
+	v := open(t, Config{JWKSURL: "http://127.0.0.1:1/none", Now: func() time.Time { return time.Unix(at.Load(), 0) }})
 	settle := func() {
 		for outcome := v.ask(true); outcome != nil; outcome = v.ask(true) {
 			<-outcome

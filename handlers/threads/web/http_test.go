@@ -223,7 +223,7 @@ func TestTheWorkedToken(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("0123456789abcdef0123456789abcdef"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	v, err := token.New(token.Config{SecretFile: secret, Issuer: "https://issuer.example"})
+	v, err := token.New(token.Config{HS256SecretFile: secret, Issuer: "https://issuer.example"})
 	if err != nil {
 		t.Fatal(err)
 	}

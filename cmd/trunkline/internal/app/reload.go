@@ -176,7 +176,8 @@ func (t *threadServer) prepare(old, next *config.Threads) (apply func() []string
 		if !t.verifier.Replace(v) || !sameTokens(old, next) {
 			return nil
 		}
-		return []string{keyFileOf(next)}
+		key, _ := next.KeySource()
+		return []string{key}
 	}, nil
 }
 
@@ -184,17 +185,6 @@ func (t *threadServer) prepare(old, next *config.Threads) (apply func() []string
 func sameTokens(a, b *config.Threads) bool {
 	return a.JWKSURL == b.JWKSURL && a.JWKSFile == b.JWKSFile && a.PublicKeyFile == b.PublicKeyFile && a.HS256SecretFile == b.HS256SecretFile &&
 		a.Audience == b.Audience && a.MaxTokenTTL == b.MaxTokenTTL && a.RevocationFile == b.RevocationFile && a.WorkspaceID == b.WorkspaceID
-}
-
-// keyFileOf returns the setting with the file of keys.
-func keyFileOf(c *config.Threads) string {
-	switch {
-	case c.JWKSFile != "":
-		return "threads.jwks_file"
-	case c.PublicKeyFile != "":
-		return "threads.public_key_file"
-	}
-	return "threads.hs256_secret_file"
 }
 
 // prepare reads what apply puts in force.

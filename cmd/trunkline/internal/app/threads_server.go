@@ -72,10 +72,8 @@ func (t *threadServer) close() {
 
 // newVerifier opens the key source; with --dev and without one it makes a key and a token.
 func (t *threadServer) newVerifier(c *config.Threads) (v *token.Verifier, err error) {
-	tc := token.Config{
-		KeySetURL: c.JWKSURL, KeySetFile: c.JWKSFile, PublicKeyFile: c.PublicKeyFile, SecretFile: c.HS256SecretFile, Issuer: c.Issuer,
-		Audience: c.Audience, ClockSkew: c.ClockSkew, MaxTTL: c.MaxTokenTTL, RevocationFile: c.RevocationFile, Workspace: c.WorkspaceID, Logger: t.logger,
-	}
+	tc := c.Config
+	tc.Logger = t.logger
 	if c.KeySources() == 0 {
 		if t.devToken, err = devKey(&tc); err != nil {
 			return nil, fmt.Errorf("cannot make a key for agent threads: %w", err)
@@ -116,7 +114,7 @@ func devKey(tc *token.Config) (text string, err error) {
 		tc.Audience = token.DefaultAudience
 	}
 	now := time.Now().Truncate(time.Second)
-	workspace := tc.Workspace
+	workspace := tc.WorkspaceID
 	if workspace == "" {
 		workspace = "dev"
 	}

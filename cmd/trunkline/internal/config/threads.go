@@ -15,20 +15,11 @@ import (
 // the protocol too (alias). Without a key source it is closed.
 type Threads struct {
 	Access
+	token.Config   // the key source and what tokens must be
 	LinesAddr      []string
 	MaxConnections int
 	Loops          int
 
-	JWKSURL          string
-	JWKSFile         string
-	PublicKeyFile    string
-	HS256SecretFile  string
-	Issuer           string
-	Audience         string
-	ClockSkew        time.Duration
-	MaxTokenTTL      time.Duration
-	RevocationFile   string
-	WorkspaceID      string
 	AuthServers      []string
 	PublicURL        string
 	MCPOrigins       []string
@@ -154,12 +145,29 @@ const (
 
 // KeySources returns how many key sources are set.
 func (t *Threads) KeySources() (n int) {
-	for _, s := range []string{t.JWKSURL, t.JWKSFile, t.PublicKeyFile, t.HS256SecretFile} {
-		if s != "" {
+	for _, s := range t.keySources() {
+		if s.value != "" {
 			n++
 		}
 	}
 	return n
+}
+
+// KeySource returns the setting of the key source and its value, empty where there is none.
+func (t *Threads) KeySource() (key, value string) {
+	for _, s := range t.keySources() {
+		if s.value != "" {
+			return s.key, s.value
+		}
+	}
+	return "", ""
+}
+
+func (t *Threads) keySources() [4]struct{ key, value string } {
+	return [...]struct{ key, value string }{
+		{"threads.jwks_url", t.JWKSURL}, {"threads.jwks_file", t.JWKSFile},
+		{"threads.public_key_file", t.PublicKeyFile}, {"threads.hs256_secret_file", t.HS256SecretFile},
+	}
 }
 
 // Lines is the Access of lines_addr.

@@ -12,21 +12,11 @@ import (
 // another machine is asked for.
 func threadKeys(_ context.Context, s *subject) []Finding {
 	t := &s.cfg.Threads
-	key, source := "threads.jwks_url", t.JWKSURL
-	for _, file := range []struct{ key, name string }{
-		{"threads.jwks_file", t.JWKSFile}, {"threads.public_key_file", t.PublicKeyFile}, {"threads.hs256_secret_file", t.HS256SecretFile},
-	} {
-		if file.name != "" {
-			key, source = file.key, file.name
-		}
-	}
+	key, source := t.KeySource()
 	if source == "" {
 		return []Finding{skip("threads", "there is no key source: agent threads are closed")}
 	}
-	v, err := token.New(token.Config{
-		KeySetURL: t.JWKSURL, KeySetFile: t.JWKSFile, PublicKeyFile: t.PublicKeyFile, SecretFile: t.HS256SecretFile,
-		Issuer: t.Issuer, Audience: t.Audience, RevocationFile: t.RevocationFile,
-	})
+	v, err := token.New(t.Config)
 	if err != nil {
 		return []Finding{fail(key, "name a key source that this user can read; 'trunkline token check' tries one", "%v", err)}
 	}
