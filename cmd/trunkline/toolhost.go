@@ -238,7 +238,8 @@ func (f *serveFlags) apply(o *toolset.Options) {
 // comes.
 func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr io.Writer) int {
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	c, err := set.ServerConfig(log, time.Duration(f.ttl)*time.Millisecond, time.Duration(f.timeout)*time.Millisecond)
+	c, err := set.ServerConfig(toolhost.Config{Logger: log,
+		IdempotencyTTL: time.Duration(f.ttl) * time.Millisecond, ToolTimeout: time.Duration(f.timeout) * time.Millisecond})
 	if err != nil {
 		return fault(stdout, stderr, err.Error(), toolhost.ExitPlugin)
 	}

@@ -224,7 +224,7 @@ func TestLineLimit(t *testing.T) {
 	const limit = 64
 	f := func(via Transport, line, want string, closes bool) {
 		t.Helper()
-		r := newRig(t, func(c *Config) { c.MaxLine = limit })
+		r := newRig(t, func(c *Config) { c.MaxLineBytes = limit })
 		p := r.open(via)
 		if p.want(line, want); p.closed != closes {
 			t.Errorf("closed: %v", p.closed)
@@ -242,7 +242,7 @@ func TestLineLimit(t *testing.T) {
 		f(via, line+" \r", long, via != Stdin)
 		f(via, strings.Repeat("x", 10*limit), long, via != Stdin)
 	}
-	if got := newRig(t, func(c *Config) { c.MaxLine = MaxLine + 1 }).srv.cfg.MaxLine; got != MaxLine {
+	if got := newRig(t, func(c *Config) { c.MaxLineBytes = MaxLine + 1 }).srv.cfg.MaxLineBytes; got != MaxLine {
 		t.Error(got)
 	}
 }

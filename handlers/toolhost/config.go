@@ -44,10 +44,10 @@ type Config struct {
 	Executors int
 	// Files counts the descriptors of connections and lowers how many calls wait. nil: no limit.
 	Files *stream.Files
-	// MaxLine is the longest request line of a connection, without its end. 0: the constant.
-	MaxLine int
-	// Unfinished bounds the bytes of unfinished lines of all connections. 0: DefaultUnfinished.
-	Unfinished int
+	// MaxLineBytes is the longest request line of a connection, without its end. 0: MaxLine.
+	MaxLineBytes int
+	// UnfinishedLinesBytes bounds the bytes of unfinished lines of all connections. 0: DefaultUnfinished.
+	UnfinishedLinesBytes int
 	// Keys is the idempotency table, which a journal may keep. nil: one that dies with the server.
 	Keys *idem.Table
 	// Journal is that journal; counts only beside Keys.
@@ -120,13 +120,13 @@ func New(cfg Config) *Server {
 	setDefault(&cfg.ToolTimeout, DefaultToolTimeout)
 	setDefault(&cfg.Queue, DefaultQueue)
 	setDefault(&cfg.Executors, max(2*runtime.GOMAXPROCS(0), minExecutors))
-	setDefault(&cfg.MaxLine, MaxLine)
-	cfg.MaxLine = min(cfg.MaxLine, MaxLine)
-	setDefault(&cfg.Unfinished, DefaultUnfinished)
+	setDefault(&cfg.MaxLineBytes, MaxLine)
+	cfg.MaxLineBytes = min(cfg.MaxLineBytes, MaxLine)
+	setDefault(&cfg.UnfinishedLinesBytes, DefaultUnfinished)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.len()), unfinished: link.NewBudget(cfg.Unfinished)}
+	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.len()), unfinished: link.NewBudget(cfg.UnfinishedLinesBytes)}
 	s.meters(cfg.Recorder)
 	s.clock, s.memo = s.wall, idem.NewMemo()
 	s.calls.New = func() any { return new(call) }

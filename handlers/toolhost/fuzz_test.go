@@ -14,7 +14,7 @@ import (
 // stream.
 func checkProgram(t *testing.T, via Transport, program []byte, piece int) {
 	r := newRig(t, func(c *Config) {
-		c.EnforceLeases, c.MaxLine, c.Events = EnforceTCP, 4096, nil
+		c.EnforceLeases, c.MaxLineBytes, c.Events = EnforceTCP, 4096, nil
 		c.APIToken, c.OperatorToken = "t", "o"
 	})
 	defer r.srv.Close()

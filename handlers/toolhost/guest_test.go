@@ -127,7 +127,7 @@ func TestSilentGuest(t *testing.T) {
 // TestUnfinishedLines: lines that do not end are bounded for all connections together, and a peer
 // that sends short ones does not notice.
 func TestUnfinishedLines(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.Unfinished = 2 << 20 })
+	r := newRig(t, func(c *Config) { c.UnfinishedLinesBytes = 2 << 20 })
 	_, addr := r.pairs("tcp")
 	long := sized(`{"aid":"AID.NOOP.v1","x":"`, 3<<20)
 	c := dialTools(t, "tcp", addr)

@@ -88,7 +88,7 @@ func TestHeads(t *testing.T) {
 // The limit of a line is that of a bare one too.
 func TestBareLineOverLimit(t *testing.T) {
 	for limit, want := range map[int]string{21: okReply + "\n" + okReply, 20: fault(errLongLine)} {
-		r := newRig(t, func(c *Config) { c.MaxLine = limit })
+		r := newRig(t, func(c *Config) { c.MaxLineBytes = limit })
 		if got := r.open(Unix).ask(`{"aid":"AID.NOOP.v1"}`, `{"aid":"AID.NOOP.v1"}`); got != want {
 			t.Errorf("limit %d: %s", limit, got)
 		}

@@ -162,9 +162,9 @@ func (s *session) next(in []byte) (line []byte, n int, st ndjson.Status) {
 
 func (s *session) maxLine() int {
 	if s.authed {
-		return s.srv.cfg.MaxLine
+		return s.srv.cfg.MaxLineBytes
 	}
-	return min(s.srv.cfg.MaxLine, guestLine)
+	return min(s.srv.cfg.MaxLineBytes, guestLine)
 }
 
 func (s *session) longLine() string {

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
@@ -46,11 +45,11 @@ func openTools(c *config.Toolhost, rt *runtime.Runtime, o Options) (*toolEndpoin
 
 func (t *toolEndpoint) open(c *config.Toolhost, rt *runtime.Runtime, o Options) (err error) {
 	log := o.Logger
-	tc, err := toolServerConfig(t.set, c, log)
-	if err != nil {
+	tc := c.Config
+	tc.Logger, tc.Files, tc.Recorder = log, o.files, o.recorder
+	if tc, err = t.set.ServerConfig(tc); err != nil {
 		return err
 	}
-	tc.Files, tc.Recorder = o.files, o.recorder
 	tc.Events, tc.EventsWanted = emitTo(rt.Bus), rt.Bus.Wants
 	if tc.Keys = rt.Outcomes; tc.Keys != nil {
 		tc.Journal = rt.Store // outcomes outlive the server with everything else
@@ -70,10 +69,20 @@ func (t *toolEndpoint) open(c *config.Toolhost, rt *runtime.Runtime, o Options) 
 	}, monitor.Lines(), o)
 }
 
-func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) (toolhost.Config, error) {
-	tc, err := set.ServerConfig(log, c.IdempotencyTTL, c.ToolTimeout)
-	tc.MaxLine, tc.Unfinished, tc.Queue, tc.Executors = c.MaxLineBytes, c.UnfinishedLinesBytes, c.Queue, c.Executors
-	return tc, err
+// serve starts answering on every listener. An accept loop or an event loop that ends by itself is
+// reported.
+func (t *toolEndpoint) serve(report func(error)) {
+	if t != nil {
+		serveLoops(&t.tasks, t.loops, slices.Concat(t.bound, t.peers), report, report)
+	}
+}
+
+// loopsOf returns the event loops, nil where there are none.
+func (t *toolEndpoint) loopsOf() *reactor.Server {
+	if t == nil {
+		return nil
+	}
+	return t.loops
 }
 
 // toolGrace is how long a drain waits for tools that run (toolhost §2.3), and a moment for what

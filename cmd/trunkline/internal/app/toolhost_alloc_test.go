@@ -23,8 +23,9 @@ func TestNoAllocsWithoutSubscriber(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer set.Close()
-	c, err := toolServerConfig(set, &settings(t).Toolhost, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	if err != nil {
+	c := settings(t).Toolhost.Config
+	c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	if c, err = set.ServerConfig(c); err != nil {
 		t.Fatal(err)
 	}
 	c.Events, c.EventsWanted = emitTo(b), b.Wants

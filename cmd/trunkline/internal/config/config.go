@@ -24,6 +24,7 @@ import (
 	"trunkline/engine/runtime"
 	"trunkline/handlers/exchange"
 	"trunkline/handlers/ipc"
+	"trunkline/handlers/toolhost"
 )
 
 // Config holds every setting with its value in force. Build one with Load; it does not change
@@ -74,17 +75,11 @@ type HTTP struct {
 // it off. Its tools take the environment names of the protocol (MACHINA_…) beside these settings.
 type Toolhost struct {
 	Access
+	toolhost.Config
 	MaxConnections int
 	Loops          int
-	MaxLineBytes   int
-
-	UnfinishedLinesBytes int
-	Plugins              []string
-	Root                 string
-	ToolTimeout          time.Duration
-	IdempotencyTTL       time.Duration
-	Queue                int
-	Executors            int
+	Plugins        []string
+	Root           string
 }
 
 // Admin is the admin listener's section. ListenAddr "" switches the listener off.

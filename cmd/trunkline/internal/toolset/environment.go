@@ -3,7 +3,6 @@ package toolset
 import (
 	"cmp"
 	"fmt"
-	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -114,17 +113,15 @@ func ToolTimeout() time.Duration {
 	return min(limit, toolhost.MaxToolTimeout)
 }
 
-// ServerConfig returns what a server of these tools is made of, as far as the environment sets it;
-// a timeout that is given stands over that of the environment. A switch that is neither on nor off
+// ServerConfig returns c with these tools, and what the environment sets; a ToolTimeout of c stands
+// over that of the environment. A switch that is neither on nor off
 // is an error: what it guards must not be open because of a spelling. So is a wrapper that nothing
 // can be started through, and a limit that cannot be kept.
-func (s *Set) ServerConfig(log *slog.Logger, ttl, timeout time.Duration) (toolhost.Config, error) {
+func (s *Set) ServerConfig(c toolhost.Config) (toolhost.Config, error) {
 	var env environment
-	c := toolhost.Config{
-		Registry: s.Registry, Logger: log, IdempotencyTTL: ttl, ToolTimeout: cmp.Or(timeout, ToolTimeout()),
-		APIToken: os.Getenv("MACHINA_API_TOKEN"), OperatorToken: os.Getenv("MACHINA_OPERATOR_TOKEN"),
-		Policy: selector.PolicyFrom(env.get, s.Env.Root, link.Mono),
-	}
+	c.Registry, c.ToolTimeout = s.Registry, cmp.Or(c.ToolTimeout, ToolTimeout())
+	c.APIToken, c.OperatorToken = os.Getenv("MACHINA_API_TOKEN"), os.Getenv("MACHINA_OPERATOR_TOKEN")
+	c.Policy = selector.PolicyFrom(env.get, s.Env.Root, link.Mono)
 	for _, name := range switches { // those that nothing asks for now as well
 		env.get(name)
 	}

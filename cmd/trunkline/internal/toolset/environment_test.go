@@ -198,7 +198,7 @@ func TestSwitches(t *testing.T) {
 			s, err := Open(plain("builtin"))
 			if err == nil {
 				defer s.Close()
-				_, err = s.ServerConfig(nil, 0, 0)
+				_, err = s.ServerConfig(toolhost.Config{})
 			}
 			if text := fmt.Sprintf("cannot use %s = %q: want 1, true, 0 or false", name, value); (err == nil) != want || err != nil && err.Error() != text {
 				t.Errorf("%v, want %v", err, want)

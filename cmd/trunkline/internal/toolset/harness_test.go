@@ -183,7 +183,7 @@ func (h *heard) take(part string) (list []string) {
 // config is what the environment makes of a server of these tools.
 func (s *Set) config(t *testing.T) toolhost.Config {
 	t.Helper()
-	c, err := s.ServerConfig(nil, 0, 0)
+	c, err := s.ServerConfig(toolhost.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
