@@ -276,27 +276,14 @@ func skipSeparators(b []byte, i int) int {
 
 // scalar writes the string, number or literal at i and returns the offset behind it.
 func (c *Canonical) scalar(i int) int {
-	b := c.text
-	switch b[i] {
-	case '"':
-		end := closingQuote(b, i+1)
-		if raw := b[i+1 : end]; bytes.IndexByte(raw, '\\') >= 0 {
-			c.Text(raw, true)
-		} else {
-			c.verbatim(b[i:min(end+1, len(b))]) // as it must be
-		}
-		return end + 1
-	case 't':
-		c.Literal("true")
-		return i + len("true")
-	case 'f':
-		c.Literal("false")
-		return i + len("false")
-	case 'n':
-		c.Literal("null")
-		return i + len("null")
+	v, next := valueAt(c.text, i)
+	switch {
+	case v.Kind == Number:
+		c.number(v.Raw)
+	case v.Kind == String && bytes.IndexByte(v.Raw, '\\') >= 0:
+		c.Text(v.Raw[1:len(v.Raw)-1], true)
+	default:
+		c.verbatim(v.Raw) // as it must be
 	}
-	end := numberEnd(b, i)
-	c.number(b[i:end])
-	return end
+	return next
 }

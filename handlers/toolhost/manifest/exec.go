@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"encoding/hex"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -97,7 +96,7 @@ func (o *object) process(e *Exec, dir string) {
 		}
 	}
 	if len(e.Command) > 0 && strings.Contains(e.Command[0], "/") {
-		e.Command[0] = resolve(e.Command[0], dir)
+		e.Command[0] = tool.Under(dir, e.Command[0])
 	}
 	e.Oneshot = true
 	if o.has(execMode) {
@@ -126,14 +125,7 @@ func (o *object) path(i int, dir string) string {
 	if p == "" || strings.IndexByte(p, 0) >= 0 {
 		o.bad(i, "not a path")
 	}
-	return resolve(p, dir)
-}
-
-func resolve(path, dir string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(dir, path)
+	return tool.Under(dir, p)
 }
 
 func (o *object) environment() []string {

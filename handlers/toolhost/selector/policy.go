@@ -55,7 +55,7 @@ func PolicyFrom(getenv func(string) string, root string, now func() int64) *Poli
 		env:        procgroup.Environ(lookup, []string{"MACHINA_ROOT=" + root}),
 		tmp:        absolute(tmp),
 		allowedExe: env.list("ALLOWED_EXE", "python3,python,bash,sh,node"),
-		scriptRoot: absIn(root, env.text("ALLOWED_SCRIPT_ROOT", "policies")),
+		scriptRoot: tool.Under(root, env.text("ALLOWED_SCRIPT_ROOT", "policies")),
 		unsafe:     env.text("ALLOW_UNSAFE", "") == "1",
 		timeout:    time.Duration(env.number("TIMEOUT_MS", 2500, 1, maxPolicyTimeout)) * time.Millisecond,
 		stdoutMax:  int(env.number("STDOUT_MAX", 65536, 1, maxPolicyStdout)),
@@ -239,14 +239,7 @@ func isScript(path string) bool {
 }
 
 // abs returns a path as the policy process sees it, which works in root.
-func (p *Policy) abs(path string) string { return absIn(p.root, path) }
-
-func absIn(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(dir, path)
-}
+func (p *Policy) abs(path string) string { return tool.Under(p.root, path) }
 
 // inside reports whether path is below root once no link is left in either. A file that is missing
 // counts by its name: running it fails, and the failure is clearer than a refusal.

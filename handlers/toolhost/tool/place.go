@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -97,4 +98,12 @@ func Nonblocking(fd int, path string) *os.File {
 	f := os.NewFile(uintptr(fd), path)
 	_ = unix.SetNonblock(fd, true)
 	return f
+}
+
+// Under returns path, which counts from base if it is relative, without "." and "..".
+func Under(base, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"path/filepath"
 	"strconv"
+
+	"trunkline/handlers/toolhost/tool"
 )
 
 // Env is what the built-in tools work on (toolhost §4.7, §6). It is set up once and then only read,
@@ -28,29 +30,21 @@ type Env struct {
 // EnvFrom reads the environment; wd stands in for a missing MACHINA_ROOT. Relative directories are
 // under the root, which must be absolute. An unknown provider of embeddings is an error.
 func EnvFrom(getenv func(string) string, wd string) (*Env, error) {
-	root := under(wd, getenv("MACHINA_ROOT"))
+	root := tool.Under(wd, getenv("MACHINA_ROOT"))
 	if !filepath.IsAbs(root) {
 		return nil, fmt.Errorf("cannot use root: %q is not absolute and no absolute working directory is known", root)
 	}
 	e := &Env{Root: root, WriteRoot: filepath.Join(root, "work")}
 	if dir := getenv("MACHINA_REQUEST_DIR"); dir != "" {
-		e.RequestDir = under(root, dir)
+		e.RequestDir = tool.Under(root, dir)
 	}
 	if dir := getenv("MACHINA_FS_WRITE_ROOT"); dir != "" {
-		e.WriteRoot = under(root, dir)
+		e.WriteRoot = tool.Under(root, dir)
 	}
 	e.MemoryEnv = memoryEnvFrom(getenv, root)
 	var err error
 	e.Embed, err = embedEnvFrom(getenv)
 	return e, err
-}
-
-// under returns dir, which counts from base if it is relative, without "." and "..".
-func under(base, dir string) string {
-	if filepath.IsAbs(dir) {
-		return filepath.Clean(dir)
-	}
-	return filepath.Join(base, dir)
 }
 
 const (
