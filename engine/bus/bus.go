@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -51,30 +52,14 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.StreamBufferEvents <= 0 {
-		c.StreamBufferEvents = DefaultStreamEvents
-	}
-	if c.StreamBufferBytes <= 0 {
-		c.StreamBufferBytes = DefaultStreamBytes
-	}
-	if c.StreamBufferTotalBytes <= 0 {
-		c.StreamBufferTotalBytes = DefaultTotalBytes
-	}
-	if c.SubscriptionNameBytes <= 0 {
-		c.SubscriptionNameBytes = DefaultNameBytes
-	}
-	if c.MaxEventPatterns <= 0 {
-		c.MaxEventPatterns = DefaultPatterns
-	}
-	if c.MaxEventPatternsPerConnection <= 0 {
-		c.MaxEventPatternsPerConnection = DefaultPortPatterns
-	}
-	if c.MaxBody <= 0 {
-		c.MaxBody = defaultMaxBody
-	}
-	if c.QueryCapacity <= 0 {
-		c.QueryCapacity = DefaultQueryCapacity
-	}
+	c.StreamBufferEvents = cmp.Or(max(c.StreamBufferEvents, 0), DefaultStreamEvents)
+	c.StreamBufferBytes = cmp.Or(max(c.StreamBufferBytes, 0), DefaultStreamBytes)
+	c.StreamBufferTotalBytes = cmp.Or(max(c.StreamBufferTotalBytes, 0), DefaultTotalBytes)
+	c.SubscriptionNameBytes = cmp.Or(max(c.SubscriptionNameBytes, 0), DefaultNameBytes)
+	c.MaxEventPatterns = cmp.Or(max(c.MaxEventPatterns, 0), DefaultPatterns)
+	c.MaxEventPatternsPerConnection = cmp.Or(max(c.MaxEventPatternsPerConnection, 0), DefaultPortPatterns)
+	c.MaxBody = cmp.Or(max(c.MaxBody, 0), defaultMaxBody)
+	c.QueryCapacity = cmp.Or(max(c.QueryCapacity, 0), DefaultQueryCapacity)
 	if c.GapBody == nil {
 		c.GapBody = func(dst []byte, _ uint64) []byte { return dst }
 	}

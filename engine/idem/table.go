@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"sync"
@@ -79,18 +80,16 @@ const none = math.MaxInt64
 
 // New returns an empty table.
 func New(cfg Config) *Table {
-	t := &Table{now: cfg.Now, journal: cfg.Journal, ttl: int64(cfg.TTL), maxEntries: int64(cfg.MaxEntries), maxBytes: cfg.MaxBytes,
-		maxWaiters: int64(cfg.MaxWaiters), noEviction: cfg.NoEviction}
-	orDefault(&t.ttl, int64(DefaultTTL))
-	orDefault(&t.maxEntries, DefaultMaxEntries)
-	orDefault(&t.maxBytes, DefaultMaxBytes)
-	orDefault(&t.maxWaiters, defaultMaxWaiters)
+	t := &Table{now: cfg.Now, journal: cfg.Journal, noEviction: cfg.NoEviction,
+		ttl:        int64(cmp.Or(max(cfg.TTL, 0), DefaultTTL)),
+		maxEntries: int64(cmp.Or(max(cfg.MaxEntries, 0), DefaultMaxEntries)),
+		maxBytes:   cmp.Or(max(cfg.MaxBytes, 0), DefaultMaxBytes),
+		maxWaiters: int64(cmp.Or(max(cfg.MaxWaiters, 0), defaultMaxWaiters)),
+	}
 	if t.now == nil {
 		t.now = func() int64 { return link.Now().Mono }
 	}
-	n := int64(cfg.Shards)
-	orDefault(&n, DefaultShards)
-	n = 1 << bits.Len(uint(min(n, maxShards)-1))
+	n := 1 << bits.Len(uint(min(cmp.Or(max(cfg.Shards, 0), DefaultShards), maxShards)-1))
 	t.mask = uint64(n - 1)
 	t.shards = make([]shard, n)
 	for i := range t.shards {
@@ -98,12 +97,6 @@ func New(cfg Config) *Table {
 	}
 	t.due.Store(none)
 	return t
-}
-
-func orDefault(v *int64, def int64) {
-	if *v < 1 {
-		*v = def
-	}
 }
 
 func (t *Table) shardOf(k *Key) *shard { return &t.shards[k.shard()&t.mask] }

@@ -60,9 +60,9 @@ type Config struct {
 }
 
 func (c *Config) complete() error {
-	setDefault(&c.MaxBlockBytes, defaultBlockBytes)
-	setDefault(&c.MaxQueueBytes, defaultQueueBytes)
-	setDefault(&c.MaxQueueRecords, defaultQueueRecords)
+	c.MaxBlockBytes = cmp.Or(c.MaxBlockBytes, defaultBlockBytes)
+	c.MaxQueueBytes = cmp.Or(c.MaxQueueBytes, defaultQueueBytes)
+	c.MaxQueueRecords = cmp.Or(c.MaxQueueRecords, defaultQueueRecords)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -95,12 +95,6 @@ func (c *Config) check() error {
 		return fmt.Errorf("cannot open journal with a queue of %d records: want at least 1", c.MaxQueueRecords)
 	}
 	return nil
-}
-
-func setDefault[T int | int64](v *T, to T) {
-	if *v == 0 {
-		*v = to
-	}
 }
 
 // Mode is what an acknowledged record has survived. It is fixed when a store is made.

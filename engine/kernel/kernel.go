@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"hash/maphash"
 	"math/bits"
 	"runtime"
@@ -63,15 +64,9 @@ func (c Config) withDefaults() Config {
 	if c.Overloaded == nil {
 		c.Overloaded = func() bool { return false }
 	}
-	if c.MaxProcesses <= 0 {
-		c.MaxProcesses = DefaultMaxProcesses
-	}
-	if c.MaxRateLimitUsers <= 0 {
-		c.MaxRateLimitUsers = DefaultMaxRateLimitUsers
-	}
-	if c.Shards <= 0 {
-		c.Shards = shardsPerCPU * runtime.GOMAXPROCS(0)
-	}
+	c.MaxProcesses = cmp.Or(max(c.MaxProcesses, 0), DefaultMaxProcesses)
+	c.MaxRateLimitUsers = cmp.Or(max(c.MaxRateLimitUsers, 0), DefaultMaxRateLimitUsers)
+	c.Shards = cmp.Or(max(c.Shards, 0), shardsPerCPU*runtime.GOMAXPROCS(0))
 	c.Shards = min(max(c.Shards, minShards), maxShards)
 	c.Shards = 1 << bits.Len(uint(c.Shards-1))
 	c.MaxProcesses = min(c.MaxProcesses, c.maxRows())

@@ -40,9 +40,7 @@ func (b *Build) addVCS(settings []debug.BuildSetting) {
 	for _, s := range settings {
 		switch s.Key {
 		case "vcs.revision":
-			if b.Revision == "" {
-				b.Revision = s.Value
-			}
+			b.Revision = cmp.Or(b.Revision, s.Value)
 		case "vcs.time":
 			b.Time = s.Value
 		case "vcs.modified":

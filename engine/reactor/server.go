@@ -27,6 +27,7 @@
 package reactor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,9 +96,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Open == nil {
 		return nil, errors.New("cannot start event loops: no session opener")
 	}
-	if cfg.Loops <= 0 {
-		cfg.Loops = max(1, runtime.GOMAXPROCS(0)/2)
-	}
+	cfg.Loops = cmp.Or(max(cfg.Loops, 0), max(1, runtime.GOMAXPROCS(0)/2))
 	cfg.Config = cfg.WithDefaults()
 	s := &Server{
 		limits: cfg.Limits, log: cfg.Logger, now: cfg.Now, carry: carries(&cfg.Limits),

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -65,23 +66,15 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.MaxFrameBytes, wire.DefaultMaxFrame)
-	setDefault(&c.KernelQueueCapacity, DefaultQueueCapacity)
-	setDefault(&c.DequeueLease, DefaultDequeueLease)
-	setDefault(&c.CleanupInterval, DefaultCleanupInterval)
-	setDefault(&c.ProcessRetention, DefaultProcessRetention)
-	setDefault(&c.IdempotencyWindow, DefaultIdempotencyWindow)
-	setDefault(&c.MaxIdempotencyKeys, DefaultMaxIdempotencyKeys)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.MaxFrameBytes = cmp.Or(c.MaxFrameBytes, wire.DefaultMaxFrame)
+	c.KernelQueueCapacity = cmp.Or(c.KernelQueueCapacity, DefaultQueueCapacity)
+	c.DequeueLease = cmp.Or(c.DequeueLease, DefaultDequeueLease)
+	c.CleanupInterval = cmp.Or(c.CleanupInterval, DefaultCleanupInterval)
+	c.ProcessRetention = cmp.Or(c.ProcessRetention, DefaultProcessRetention)
+	c.IdempotencyWindow = cmp.Or(c.IdempotencyWindow, DefaultIdempotencyWindow)
+	c.MaxIdempotencyKeys = cmp.Or(c.MaxIdempotencyKeys, DefaultMaxIdempotencyKeys)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
-}
-
-func setDefault[T int | int64 | time.Duration](v *T, def T) {
-	if *v == 0 {
-		*v = def
-	}
 }
 
 // owns returns whether the partition owns a key that it is about to give; nil: there is only one

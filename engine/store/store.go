@@ -114,15 +114,9 @@ const keptBuffer = 4 << 10
 
 // New returns a store that writes nothing until Recover.
 func New(cfg Config) *Store {
-	if cfg.SnapshotBytes == 0 {
-		cfg.SnapshotBytes = DefaultSnapshotBytes
-	}
-	if cfg.SnapshotInterval == 0 {
-		cfg.SnapshotInterval = DefaultSnapshotInterval
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.SnapshotBytes = cmp.Or(cfg.SnapshotBytes, DefaultSnapshotBytes)
+	cfg.SnapshotInterval = cmp.Or(cfg.SnapshotInterval, DefaultSnapshotInterval)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	return &Store{cfg: cfg, stop: make(chan struct{})}
 }
 

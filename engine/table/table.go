@@ -39,6 +39,7 @@
 package table
 
 import (
+	"cmp"
 	"hash/maphash"
 	"math/bits"
 	"sync/atomic"
@@ -88,11 +89,7 @@ type Table[V any] struct {
 func New[V any](cfg Config[V]) *Table[V] {
 	t := &Table[V]{onEvict: cfg.OnEvict, seed: maphash.MakeSeed()}
 	t.SetLimits(cfg.MaxEntries, cfg.MaxBytes)
-	n := cfg.Shards
-	if n < 1 {
-		n = defaultShards
-	}
-	n = 1 << bits.Len(uint(min(n, maxShards)-1))
+	n := 1 << bits.Len(uint(min(cmp.Or(max(cfg.Shards, 0), defaultShards), maxShards)-1))
 	t.mask = uint64(n - 1)
 	t.shards = make([]shard[V], n)
 	for i := range t.shards {
@@ -104,12 +101,8 @@ func New[V any](cfg Config[V]) *Table[V] {
 // SetLimits changes MaxEntries and MaxBytes from now on; it evicts nothing. A table that holds more
 // takes new entries once there is room. No other goroutine may use the table meanwhile.
 func (t *Table[V]) SetLimits(maxEntries int, maxBytes int64) {
-	if maxEntries < 1 {
-		maxEntries = defaultMaxEntries
-	}
-	if maxBytes < 1 {
-		maxBytes = defaultMaxBytes
-	}
+	maxEntries = cmp.Or(max(maxEntries, 0), defaultMaxEntries)
+	maxBytes = cmp.Or(max(maxBytes, 0), defaultMaxBytes)
 	t.maxEntries, t.maxBytes = int64(maxEntries), maxBytes
 }
 

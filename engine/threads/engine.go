@@ -35,6 +35,7 @@
 package threads
 
 import (
+	"cmp"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -129,15 +130,13 @@ type shard struct {
 
 // New returns an engine without threads. Join comes before the first request.
 func New(cfg Config) *Engine {
-	orDefault(&cfg.HotBytes, DefaultHotBytes)
-	orDefault(&cfg.MaxThreads, DefaultMaxThreads)
-	orDefault(&cfg.MaxSessions, DefaultMaxSessions)
-	orDefault(&cfg.MaxCursors, defaultMaxCursors)
-	orDefault(&cfg.segment, segmentBytes)
-	orDefault(&cfg.setBytes, archiveSetBytes)
-	if cfg.Triggers == (TriggerConfig{}) {
-		cfg.Triggers = DefaultTriggers
-	}
+	cfg.HotBytes = cmp.Or(cfg.HotBytes, DefaultHotBytes)
+	cfg.MaxThreads = cmp.Or(cfg.MaxThreads, DefaultMaxThreads)
+	cfg.MaxSessions = cmp.Or(cfg.MaxSessions, DefaultMaxSessions)
+	cfg.MaxCursors = cmp.Or(cfg.MaxCursors, defaultMaxCursors)
+	cfg.segment = cmp.Or(cfg.segment, segmentBytes)
+	cfg.setBytes = cmp.Or(cfg.setBytes, archiveSetBytes)
+	cfg.Triggers = cmp.Or(cfg.Triggers, DefaultTriggers)
 	if cfg.Now == nil {
 		cfg.Now = func() int64 { return time.Now().UnixMilli() }
 	}
@@ -158,12 +157,6 @@ func New(cfg Config) *Engine {
 	e.SetPostRates(PostRates{cfg.PostsPerAgent, cfg.PostsPerThread})
 	e.jobs.init()
 	return e
-}
-
-func orDefault(v *int, def int) {
-	if *v == 0 {
-		*v = def
-	}
 }
 
 // SetRows has rows go to r. It comes before the first record and the first request.

@@ -65,9 +65,7 @@ func (c Config) withDefaults() Config {
 	c.MaxConnections = cmp.Or(c.MaxConnections, DefaultMaxConnections)
 	c.MaxInflightPerConnection = cmp.Or(c.MaxInflightPerConnection, DefaultMaxInFlight)
 	c.MaxOpenProjects = cmp.Or(c.MaxOpenProjects, DefaultMaxProjects)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	c.Planner.Logger = c.Logger
 	return c
 }

@@ -11,6 +11,7 @@
 package ipc
 
 import (
+	"cmp"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -69,22 +70,16 @@ const (
 const DefaultFramesPerTurn = 256
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.MaxConnections, stream.DefaultMaxConnections)
-	setDefault(&c.DefaultQueryTimeout, DefaultQueryTimeout)
-	setDefault(&c.MaxQueryTimeout, DefaultMaxQueryTimeout)
-	setDefault(&c.MaxStreamsPerConnection, DefaultMaxStreams)
-	setDefault(&c.MaxEventTypes, DefaultMaxEventTypes)
-	setDefault(&c.UnsentBytes, link.DefaultUnsentBytes)
-	setDefault(&c.TurnBytes, link.DefaultTurnBytes)
-	setDefault(&c.FramesPerTurn, DefaultFramesPerTurn)
-	setDefault(&c.AnswerBufferBytes, defaultAnswerBytes)
+	c.MaxConnections = cmp.Or(c.MaxConnections, stream.DefaultMaxConnections)
+	c.DefaultQueryTimeout = cmp.Or(c.DefaultQueryTimeout, DefaultQueryTimeout)
+	c.MaxQueryTimeout = cmp.Or(c.MaxQueryTimeout, DefaultMaxQueryTimeout)
+	c.MaxStreamsPerConnection = cmp.Or(c.MaxStreamsPerConnection, DefaultMaxStreams)
+	c.MaxEventTypes = cmp.Or(c.MaxEventTypes, DefaultMaxEventTypes)
+	c.UnsentBytes = cmp.Or(c.UnsentBytes, link.DefaultUnsentBytes)
+	c.TurnBytes = cmp.Or(c.TurnBytes, link.DefaultTurnBytes)
+	c.FramesPerTurn = cmp.Or(c.FramesPerTurn, DefaultFramesPerTurn)
+	c.AnswerBufferBytes = cmp.Or(c.AnswerBufferBytes, defaultAnswerBytes)
 	return c
-}
-
-func setDefault[T int | int64 | time.Duration](v *T, def T) {
-	if *v == 0 {
-		*v = def
-	}
 }
 
 // Service is one kernel endpoint: the protocol over the runtime of the process, and what the

@@ -2,6 +2,7 @@ package toolhost
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -117,15 +118,13 @@ type Server struct {
 
 // New makes a server. Close ends it.
 func New(cfg Config) *Server {
-	setDefault(&cfg.ToolTimeout, DefaultToolTimeout)
-	setDefault(&cfg.Queue, DefaultQueue)
-	setDefault(&cfg.Executors, max(2*runtime.GOMAXPROCS(0), minExecutors))
-	setDefault(&cfg.MaxLineBytes, MaxLine)
+	cfg.ToolTimeout = cmp.Or(max(cfg.ToolTimeout, 0), DefaultToolTimeout)
+	cfg.Queue = cmp.Or(max(cfg.Queue, 0), DefaultQueue)
+	cfg.Executors = cmp.Or(max(cfg.Executors, 0), max(2*runtime.GOMAXPROCS(0), minExecutors))
+	cfg.MaxLineBytes = cmp.Or(max(cfg.MaxLineBytes, 0), MaxLine)
 	cfg.MaxLineBytes = min(cfg.MaxLineBytes, MaxLine)
-	setDefault(&cfg.UnfinishedLinesBytes, DefaultUnfinished)
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.UnfinishedLinesBytes = cmp.Or(max(cfg.UnfinishedLinesBytes, 0), DefaultUnfinished)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.len()), unfinished: link.NewBudget(cfg.UnfinishedLinesBytes)}
 	s.meters(cfg.Recorder)
 	s.clock, s.memo = s.wall, idem.NewMemo()
@@ -137,12 +136,6 @@ func New(cfg Config) *Server {
 		s.idem = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: s.mono})
 	}
 	return s
-}
-
-func setDefault[T int | time.Duration](value *T, without T) {
-	if *value <= 0 {
-		*value = without
-	}
 }
 
 // now returns the owner's reading of the clocks, or the test's.

@@ -2,6 +2,7 @@ package toolhost
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -106,9 +107,7 @@ func (s *Single) read(c *call, aid string, text []byte) (id requestID, fault str
 
 func (s *Single) run(e *Entry, c *call) tool.Result {
 	limit := s.Timeout
-	if limit <= 0 {
-		limit = DefaultToolTimeout
-	}
+	limit = cmp.Or(max(limit, 0), DefaultToolTimeout)
 	if e.Timeout > 0 {
 		limit = e.Timeout
 	}

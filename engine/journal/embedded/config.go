@@ -115,12 +115,8 @@ func (c *Config) complete() error {
 	if c.Dir == "" {
 		return errors.New("cannot open journal: no directory given")
 	}
-	if c.SyncEvery <= 0 {
-		c.SyncEvery = defaultSyncEvery
-	}
-	if c.StallTimeout <= 0 {
-		c.StallTimeout = defaultStallTimeout
-	}
+	c.SyncEvery = cmp.Or(max(c.SyncEvery, 0), defaultSyncEvery)
+	c.StallTimeout = cmp.Or(max(c.StallTimeout, 0), defaultStallTimeout)
 	c.SnapshotRate = cmp.Or(c.SnapshotRate, defaultSnapshotRate)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.OnFatal == nil {

@@ -102,16 +102,12 @@ func (c *Config) complete() error {
 		c.Dir, c.FS = dir, pebbledir.Disk
 	}
 	c.Dir = c.FS.PathJoin(c.Dir)
-	if c.CacheBytes <= 0 {
-		c.CacheBytes = defaultCacheBytes
-	}
+	c.CacheBytes = cmp.Or(max(c.CacheBytes, 0), defaultCacheBytes)
 	c.MemTableBytes = cmp.Or(c.MemTableBytes, defaultMemTableBytes)
 	if c.Barrier == nil {
 		c.Barrier = func(context.Context) error { return nil }
 	}
-	if c.StallTimeout <= 0 {
-		c.StallTimeout = defaultStallTimeout
-	}
+	c.StallTimeout = cmp.Or(max(c.StallTimeout, 0), defaultStallTimeout)
 	if c.OnFatal == nil {
 		c.OnFatal = func(error) {}
 	}

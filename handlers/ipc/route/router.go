@@ -54,9 +54,7 @@ func (c Config) withDefaults() Config {
 	c.ReadTimeout = cmp.Or(c.ReadTimeout, ipc.DefaultReadTimeout)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, ipc.DefaultWriteTimeout)
 	c.ShutdownGrace = cmp.Or(c.ShutdownGrace, ipc.DefaultShutdownGrace)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
 

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"cmp"
 	"net/netip"
 	"sync"
 	"time"
@@ -36,9 +37,7 @@ type failures struct {
 
 // NewPeers returns counts with a limit; 0: DefaultFailures.
 func NewPeers(limit int) *Peers {
-	if limit <= 0 {
-		limit = DefaultFailures
-	}
+	limit = cmp.Or(max(limit, 0), DefaultFailures)
 	return &Peers{limit: limit, table: map[netip.Addr]*failures{}}
 }
 

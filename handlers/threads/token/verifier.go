@@ -1,6 +1,7 @@
 package token
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -118,9 +119,7 @@ func New(cfg Config) (*Verifier, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Audience == "" {
-		cfg.Audience = DefaultAudience
-	}
+	cfg.Audience = cmp.Or(cfg.Audience, DefaultAudience)
 	if cfg.ClockSkew < 0 || cfg.ClockSkew > maxClockSkew {
 		return nil, fmt.Errorf("cannot use a clock skew of %v: 0 to %v", cfg.ClockSkew, maxClockSkew)
 	}

@@ -75,12 +75,8 @@ type Process struct {
 // NewProcess returns a tool that starts its processes when they are needed. Close ends them.
 func NewProcess(cfg ProcessConfig) *Process {
 	without := tool.DefaultPool()
-	if cfg.Pool.Max <= 0 {
-		cfg.Pool.Max = without.Max
-	}
-	if cfg.Pool.MaxRequests <= 0 {
-		cfg.Pool.MaxRequests = without.MaxRequests
-	}
+	cfg.Pool.Max = cmp.Or(max(cfg.Pool.Max, 0), without.Max)
+	cfg.Pool.MaxRequests = cmp.Or(max(cfg.Pool.MaxRequests, 0), without.MaxRequests)
 	if cfg.Oneshot {
 		cfg.Pool.Min, cfg.Pool.Idle = 0, 0
 	} else {

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -107,17 +109,11 @@ func devKey(tc *token.Config) (text string, err error) {
 		return "", err
 	}
 	tc.PublicKeyFile = f.Name()
-	if tc.Issuer == "" {
-		tc.Issuer = devIssuer
-	}
-	if tc.Audience == "" {
-		tc.Audience = token.DefaultAudience
-	}
+	tc.Issuer = cmp.Or(tc.Issuer, devIssuer)
+	tc.Audience = cmp.Or(tc.Audience, token.DefaultAudience)
 	now := time.Now().Truncate(time.Second)
 	workspace := tc.WorkspaceID
-	if workspace == "" {
-		workspace = "dev"
-	}
+	workspace = cmp.Or(workspace, "dev")
 	claims := token.Claims{Agent: "dev_coordinator", Workspace: workspace, Session: "dev_session", ID: fmt.Sprintf("dev-%d", now.UnixNano()),
 		Role: token.Coordinator, Issued: float64(now.Unix()), Expires: float64(now.Add(devTokenFor).Unix())}
 	return token.Sign(private, &claims, tc.Issuer, tc.Audience)
