@@ -47,7 +47,8 @@ type Config struct {
 	Files *stream.Files
 	// MaxLineBytes is the longest request line of a connection, without its end. 0: MaxLine.
 	MaxLineBytes int
-	// UnfinishedLinesBytes bounds the bytes of unfinished lines of all connections. 0: DefaultUnfinished.
+	// UnfinishedLinesBytes bounds the bytes of unfinished lines of all connections. 0:
+	// DefaultUnfinished.
 	UnfinishedLinesBytes int
 	// Keys is the idempotency table, which a journal may keep. nil: one that dies with the server.
 	Keys *idem.Table

@@ -69,6 +69,7 @@ var leftDefault = map[string]string{
 var sections = map[string]string{
 	"engine/bus.Config": "kernel", "engine/kernel.Config": "kernel", "engine/orchestration.Config": "kernel",
 	"engine/runtime.Config": "kernel", "handlers/ipc.Config": "kernel", "handlers/exchange.HTTPConfig": "http",
+	"handlers/toolhost.Config": "toolhost", "handlers/threads/token.Config": "threads", "handlers/exacta.Config": "exacta",
 }
 
 // readConfig is a Config that is no setting of a part: the file of a project.
@@ -80,7 +81,7 @@ const readConfig = "handlers/exacta/workspace.Config"
 func TestTheProgramSetsWhatRigsSet(t *testing.T) {
 	r := repository(t)
 	const dir = "cmd/trunkline/internal/config/"
-	unset := unsetFields(r.files, r.texts[dir+"settings.go"]+r.texts[dir+"config.go"])
+	unset := unsetFields(r.files, r.texts[dir+"settings.go"]+r.texts[dir+"config.go"]+r.texts[dir+"threads.go"]+r.texts[dir+"exacta.go"])
 	for _, name := range unset {
 		if leftDefault[name] == "" {
 			t.Errorf("%s is set by no code of the program: set it, or list why its default is right", name)
@@ -97,6 +98,7 @@ func TestTheProgramSetsWhatRigsSet(t *testing.T) {
 // settings are the rows that are assigned by the names of their fields.
 func unsetFields(files []goFile, settings string) []string {
 	unset := make(map[string]bool)
+	settings = strings.ReplaceAll(settings, "_", "") // fields are matched without
 	inProgram := func(f *goFile) bool { return !f.test && !anyUnder(f.dir, rigRooms) }
 	for i := range files {
 		f := &files[i]
@@ -112,7 +114,7 @@ func unsetFields(files []goFile, settings string) []string {
 				for _, field := range st.Fields.List {
 					for _, name := range field.Names {
 						typ := f.dir + "." + spec.Name.Name
-						row := regexp.MustCompile(`"` + sections[typ] + `\.` + snake(name.Name) + `(_secs|_ms)?"`)
+						row := regexp.MustCompile(`"` + sections[typ] + `\.` + strings.ToLower(name.Name) + `(secs|seconds|ms)?"`)
 						if name.IsExported() && typ != readConfig && !row.MatchString(settings) {
 							unset[typ+"."+name.Name] = true
 						}
@@ -184,13 +186,6 @@ func takeSet(f *goFile, unset map[string]bool) {
 		}
 		return true
 	})
-}
-
-var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)
-
-// snake returns the name of a field as settings have it.
-func snake(name string) string {
-	return strings.ToLower(capital.ReplaceAllString(name, "${1}_$2"))
 }
 
 func TestUnsetFieldsFinds(t *testing.T) {
