@@ -2,7 +2,6 @@ package app
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -112,8 +111,7 @@ func devKey(tc *token.Config) (text string, err error) {
 	tc.Issuer = cmp.Or(tc.Issuer, devIssuer)
 	tc.Audience = cmp.Or(tc.Audience, token.DefaultAudience)
 	now := time.Now().Truncate(time.Second)
-	workspace := tc.WorkspaceID
-	workspace = cmp.Or(workspace, "dev")
+	workspace := cmp.Or(tc.WorkspaceID, "dev")
 	claims := token.Claims{Agent: "dev_coordinator", Workspace: workspace, Session: "dev_session", ID: fmt.Sprintf("dev-%d", now.UnixNano()),
 		Role: token.Coordinator, Issued: float64(now.Unix()), Expires: float64(now.Add(devTokenFor).Unix())}
 	return token.Sign(private, &claims, tc.Issuer, tc.Audience)

@@ -69,22 +69,6 @@ func (t *toolEndpoint) open(c *config.Toolhost, rt *runtime.Runtime, o Options) 
 	}, monitor.Lines(), o)
 }
 
-// serve starts answering on every listener. An accept loop or an event loop that ends by itself is
-// reported.
-func (t *toolEndpoint) serve(report func(error)) {
-	if t != nil {
-		serveLoops(&t.tasks, t.loops, slices.Concat(t.bound, t.peers), report, report)
-	}
-}
-
-// loopsOf returns the event loops, nil where there are none.
-func (t *toolEndpoint) loopsOf() *reactor.Server {
-	if t == nil {
-		return nil
-	}
-	return t.loops
-}
-
 // toolGrace is how long a drain waits for tools that run (toolhost §2.3), and a moment for what
 // follows.
 const toolGrace = 11 * time.Second
