@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"time"
@@ -35,9 +36,7 @@ type Surface struct {
 
 // WithDefaults returns s with the defaults of what is nil.
 func (s Surface) WithDefaults() Surface {
-	if s.Peers == nil {
-		s.Peers = token.NewPeers(0)
-	}
+	s.Peers = cmp.Or(s.Peers, token.NewPeers(0))
 	if s.Pending == nil {
 		s.Pending = NewBudget(0)
 	}
@@ -47,9 +46,7 @@ func (s Surface) WithDefaults() Surface {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	if s.Logger == nil {
-		s.Logger = slog.New(slog.DiscardHandler)
-	}
+	s.Logger = cmp.Or(s.Logger, slog.New(slog.DiscardHandler))
 	return s
 }
 
