@@ -48,8 +48,8 @@ func (l *Lease) OpenStore(ec embedded.Config) (*Store, error) {
 	defer cancel()
 	s, err := l.openShared(ctx, ec)
 	if err == nil && ec.AcceptLoss {
-		// Records are given up without following the log: where an owner is there, it has written by
-		// the end of its lease, and the first append fails.
+		// Records are given up without following the log: where there is an owner, it has written
+		// by the end of its lease, and the first append fails.
 		link.Pause(l.ended, l.node.term)
 		err = l.ended.Err()
 	}

@@ -13,8 +13,8 @@ type summand[T any] interface {
 	MarshalMsg(b []byte) ([]byte, error)
 }
 
-// sum has all partitions answer the same request, which is little, and answers with the sum of their
-// replies.
+// sum has all partitions answer the same request, which is little, and answers with the sum of
+// their replies.
 func sum[T any, P summand[T]](s *session, request []byte, add func(sum, one P, first bool)) bool {
 	o := s.begin()
 	o.next = func() {

@@ -54,7 +54,7 @@ func (s *server) openRouting(o Options) (_ *routing, err error) {
 		return nil, err
 	}
 	rc := threadroute.Config{
-		Config: o.cluster.Upstream(threadsService),
+		Config:         o.cluster.Upstream(threadsService),
 		MaxConnections: cfg.Threads.MaxConnections, Files: o.files, Logger: s.log,
 		IDs: func(dst []byte) []byte { return s.first().kernel.rt.Threads.AppendRequestID(dst) },
 	}
