@@ -18,10 +18,10 @@
 //
 //	timers.go    the time after which followers elect another leader; without, a warning and
 //	             the library's time
-//	listener.go  a listener for clients that has no address; without, a warning and a port of
+//	servers.go   a listener for clients that has no address; without, a warning and a port of
 //	             loopback
 //	status.go    the library's name of the group that all nodes are in
-//	replica.go   what its server keeps of a stream; without, the program does not link
+//	timers.go    what its server keeps of a stream; without, the program does not link
 //
 // # Who may be a node
 //
