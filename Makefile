@@ -91,7 +91,7 @@ test-long: vet tested ## what make test has no time for: the long forms, race on
 	@$(SHIPPED) $(GO) -C bench/cluster test ./...
 	@$(SHIPPED) $(GO) -C deploy/packages test ./...
 	@echo '== whole documents by the standard library'
-	@$(SHIPPED) $(GO) test -vet=off -tags stdjson ./codec/jsonx/... ./handlers/threads/method ./handlers/threads/web
+	@$(SHIPPED) $(GO) test -vet=off -tags stdjson ./codec/jsonx/... ./handlers/threads/method ./handlers/threads/rest
 	@echo '== each benchmark once, in all sizes'
 	@$(TESTED) $(GO) test -vet=off -ldflags=-w -run '^$$' -bench . -benchtime 1x $$(grep -rl --include='*_test.go' --exclude-dir=peers '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 	@$(MAKE) --no-print-directory race
@@ -204,7 +204,7 @@ bench-toolhost: build ## the tool server beside bare echo servers, kept workers 
 .PHONY: soak
 soak: build ## long mixed load with checks of memory and goroutines, then 200 faults of a cluster
 	$(call measure,soak -server bin/trunkline)
-	TRUNKLINE_THREADS_MESSAGES=10000000 $(GO) test -run '^TestMemoryOfHistory$$' -v -timeout 60m ./engine/threads
+	TRUNKLINE_THREADS_MESSAGES=10000000 $(GO) test -run '^TestMemoryOfHistory$$' -v -timeout 60m ./engine/threadstore
 	@$(MAKE) --no-print-directory soak-cluster ARGS=
 
 FAULTS ?= 200

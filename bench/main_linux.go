@@ -22,12 +22,12 @@ import (
 	"trunkline/bench/envelopes"
 	"trunkline/bench/hostile"
 	"trunkline/bench/internal/part"
+	"trunkline/bench/protocols"
 	"trunkline/bench/scale"
 	"trunkline/bench/sessions"
 	"trunkline/bench/soak"
-	"trunkline/bench/store"
+	"trunkline/bench/storage"
 	"trunkline/bench/tools"
-	"trunkline/bench/wire"
 )
 
 func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
@@ -35,12 +35,12 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 // parts are what can be measured, in the order of the list.
 func parts() []part.Part {
 	return []part.Part{
-		wire.Part(),
+		protocols.Part(),
 		compare.Part(),
-		store.Part(),
-		store.RestartPart(),
-		store.ThreadsPart(),
-		store.ProjectsPart(),
+		storage.Part(),
+		storage.RestartPart(),
+		storage.ThreadsPart(),
+		storage.ProjectsPart(),
 		scale.Part(),
 		envelopes.Part(),
 		sessions.Part(),

@@ -6,17 +6,17 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // TestAnnouncedLengthTakesNothing: a length alone takes no memory, nor do the bytes behind it
 // before they are all there (kernel-ipc §2.2, D9).
 func TestAnnouncedLengthTakesNothing(t *testing.T) {
 	set := defaultSettings()
-	now := link.Instant{Mono: 1e15, Wall: 1700000000000}
-	svc := newService(set, func() link.Instant { return now })
+	now := connection.Instant{Mono: 1e15, Wall: 1700000000000}
+	svc := newService(set, func() connection.Instant { return now })
 	defer svc.Runtime().Close()
-	sess := svc.Open(link.NewPort(1, "test"))
+	sess := svc.Open(connection.NewPort(1, "test"))
 	defer sess.Closed()
 	begun := binary.BigEndian.AppendUint32(nil, uint32(set.maxFrame))
 	begun = append(begun, make([]byte, set.maxFrame-1)...)

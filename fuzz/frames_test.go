@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // FuzzFrames: a stream of frames gives the same bytes however it is cut.
@@ -48,7 +48,7 @@ func hidden(out []byte) []byte {
 type track struct {
 	t      *testing.T
 	set    settings
-	sess   link.Session
+	sess   connection.Session
 	carry  []byte
 	out    []byte
 	closed bool
@@ -58,10 +58,10 @@ type track struct {
 }
 
 func newTrack(t *testing.T, set settings) *track {
-	now := link.Instant{Mono: 1e15, Wall: 1700000000000}
-	svc := newService(set, func() link.Instant { return now })
+	now := connection.Instant{Mono: 1e15, Wall: 1700000000000}
+	svc := newService(set, func() connection.Instant { return now })
 	t.Cleanup(svc.Runtime().Close)
-	return &track{t: t, set: set, sess: svc.Open(link.NewPort(1, "test"))}
+	return &track{t: t, set: set, sess: svc.Open(connection.NewPort(1, "test"))}
 }
 
 // run feeds the stream in pieces whose sizes are in cuts, over and over; 0 is a piece of 256 bytes.
@@ -74,12 +74,12 @@ func (k *track) run(stream, cuts []byte) *track {
 		}
 		k.carry = append(k.carry, stream[:n]...)
 		stream = stream[n:]
-		for k.feed() == link.Yield {
+		for k.feed() == connection.Yield {
 		}
 	}
 	for more := !k.closed; more; {
 		before := len(k.out)
-		k.out, more = k.sess.Pump(k.out, k.set.chunkBytes, link.Instant{})
+		k.out, more = k.sess.Pump(k.out, k.set.chunkBytes, connection.Instant{})
 		if grown := len(k.out) - before; grown > k.set.chunkBytes+k.set.maxFrame+16*k.fed+4096 {
 			k.t.Fatalf("one Pump appended %d bytes", grown)
 		}
@@ -87,19 +87,19 @@ func (k *track) run(stream, cuts []byte) *track {
 	return k
 }
 
-func (k *track) feed() link.Verdict {
+func (k *track) feed() connection.Verdict {
 	lent := slices.Clone(k.carry)
-	used, out, v := k.sess.Feed(lent, k.out, link.Instant{})
+	used, out, v := k.sess.Feed(lent, k.out, connection.Instant{})
 	for i := range lent {
 		lent[i] = 0xCC
 	}
 	k.account(k.carry[:used])
-	k.carry, k.out, k.closed = k.carry[used:], out, v == link.Close
+	k.carry, k.out, k.closed = k.carry[used:], out, v == connection.Close
 	k.fed += used
 	if len(k.out) > k.fed+k.bound {
 		k.t.Fatalf("%d bytes in %d frames have become %d", k.fed, k.frames, len(k.out))
 	}
-	if v == link.Yield && used == 0 {
+	if v == connection.Yield && used == 0 {
 		k.t.Fatal("the session yields without taking anything")
 	}
 	return v

@@ -10,7 +10,7 @@ import (
 
 	"trunkline/engine/runtime"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/ipc"
 )
 
@@ -33,7 +33,7 @@ func newHouse(t testing.TB, set settings) *house {
 }
 
 // newService returns a service with the limits of set.
-func newService(set settings, now func() link.Instant) *ipc.Service {
+func newService(set settings, now func() connection.Instant) *ipc.Service {
 	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 	r := runtime.Config{MaxFrameBytes: set.maxFrame, KernelQueueCapacity: set.queueCapacity, Now: now}
 	r.StreamBufferEvents, r.MaxProcesses = set.bufferEvents, set.maxProcesses
@@ -50,8 +50,8 @@ func newService(set settings, now func() link.Instant) *ipc.Service {
 	}, runtime.New(r))
 }
 
-func (h *house) now() link.Instant {
-	return link.Instant{Mono: 1e15 + h.model.ms*1e6, Wall: h.model.wall}
+func (h *house) now() connection.Instant {
+	return connection.Instant{Mono: 1e15 + h.model.ms*1e6, Wall: h.model.wall}
 }
 
 func (h *house) fail(p *peer, format string, args ...any) {
@@ -63,8 +63,8 @@ func (h *house) fail(p *peer, format string, args ...any) {
 // whether the session has asked to be pumped.
 type peer struct {
 	house *house
-	port  *link.Port
-	sess  link.Session
+	port  *connection.Port
+	sess  connection.Session
 	conn  *conn
 	wire  []byte // written by the client, not yet read by the owner
 	in    []byte // read, not yet taken
@@ -73,12 +73,12 @@ type peer struct {
 	shut  bool // the owner has closed the connection
 }
 
-// Wake implements link.Owner.
-func (p *peer) Wake(*link.Port) { p.awake.Store(true) }
+// Wake implements connection.Owner.
+func (p *peer) Wake(*connection.Port) { p.awake.Store(true) }
 
 func (h *house) open() *peer {
 	h.ports++
-	p := &peer{house: h, port: link.NewPort(h.ports, "test"), conn: h.model.open()}
+	p := &peer{house: h, port: connection.NewPort(h.ports, "test"), conn: h.model.open()}
 	p.sess = h.svc.Open(p.port)
 	p.port.SetOwner(p)
 	h.peers = append(h.peers, p)
@@ -116,12 +116,12 @@ func (p *peer) deliver(n int) {
 }
 
 func (p *peer) feedAll() {
-	for !p.shut && !p.held && p.feed() == link.Yield {
+	for !p.shut && !p.held && p.feed() == connection.Yield {
 	}
 }
 
 // feed lends the session what was read, once.
-func (p *peer) feed() link.Verdict {
+func (p *peer) feed() connection.Verdict {
 	set := &p.house.model.set
 	lent := slices.Clone(p.in)
 	used, out, v := p.sess.Feed(lent, slices.Clone(kept), p.house.now())
@@ -133,7 +133,7 @@ func (p *peer) feed() link.Verdict {
 		p.house.fail(p, "%v", err)
 	}
 	frames := p.output(out)
-	if p.held = v == link.Blocked; p.held && len(frames) == len(want)-1 {
+	if p.held = v == connection.Blocked; p.held && len(frames) == len(want)-1 {
 		p.conn.mail = append(p.conn.mail, letter{frame: want[len(frames)], held: true})
 		want = want[:len(frames)]
 	}
@@ -151,11 +151,11 @@ func (p *peer) feed() link.Verdict {
 	p.share(p.in[:used], frames)
 	p.in = p.in[used:]
 	_, _, next := cut(p.in, set.maxFrame)
-	full := v == link.Blocked && len(p.conn.mail) > 0 // answers wait to be taken before more is asked for
-	if v == link.More && next != 0 || v == link.Close && next >= 0 || used == 0 && v != link.More && v != link.Close && !full {
+	full := v == connection.Blocked && len(p.conn.mail) > 0 // answers wait to be taken before more is asked for
+	if v == connection.More && next != 0 || v == connection.Close && next >= 0 || used == 0 && v != connection.More && v != connection.Close && !full {
 		p.house.fail(p, "took %d bytes, says %v, and %x is left", used, v, p.in[:min(len(p.in), 64)])
 	}
-	if v == link.Close {
+	if v == connection.Close {
 		p.close()
 	}
 	return v

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/rounds"
 )
 
@@ -43,16 +43,16 @@ func reportings() (list [][]byte) {
 type reporter struct {
 	source
 	t      *testing.T
-	sess   link.Session
+	sess   connection.Session
 	stored string // the identifier of the session's envelope
 	before received
 }
 
 func tryReports(t *testing.T, code []byte) {
-	now := link.Instant{Mono: 1e15, Wall: 1700000000000}
-	svc := newService(defaultSettings(), func() link.Instant { return now })
+	now := connection.Instant{Mono: 1e15, Wall: 1700000000000}
+	svc := newService(defaultSettings(), func() connection.Instant { return now })
 	defer svc.Runtime().Close()
-	r := &reporter{source: source{code}, t: t, sess: svc.Open(link.NewPort(1, "test"))}
+	r := &reporter{source: source{code}, t: t, sess: svc.Open(connection.NewPort(1, "test"))}
 	defer r.sess.Closed()
 	created := r.ask("engine", "CreateEnvelope", object{})
 	r.stored, _ = at(created.payload, "body", "identity", "envelope_id").(string)
@@ -87,9 +87,9 @@ func (r *reporter) named(v any) any {
 
 func (r *reporter) ask(service, method string, body any) received {
 	payload := appendValue(nil, object{{"id", "x"}, {"service", service}, {"method", method}, {"body", body}}, nil)
-	_, out, v := r.sess.Feed(appendFrame(nil, request, payload), nil, link.Instant{})
+	_, out, v := r.sess.Feed(appendFrame(nil, request, payload), nil, connection.Instant{})
 	frames, err := readFrames(out, defaultSettings().maxFrame)
-	if err != nil || len(frames) != 1 || v == link.Close {
+	if err != nil || len(frames) != 1 || v == connection.Close {
 		r.t.Fatalf("%s: %v, %d frames, verdict %v", method, err, len(frames), v)
 	}
 	if code := at(frames[0].payload, "error", "code"); code == "INTERNAL" {

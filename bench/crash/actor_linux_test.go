@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // actor works on one process, its session and an envelope, with one request at a time.
@@ -58,13 +58,13 @@ func (a *actor) nextPID() string {
 }
 
 // run goes on until the connection is lost or stop is set.
-func (a *actor) run(ctx context.Context, c *client.Conn, stop *atomic.Bool) {
+func (a *actor) run(ctx context.Context, c *ipcclient.Conn, stop *atomic.Bool) {
 	for !stop.Load() && a.step(ctx, c) {
 	}
 }
 
 // step makes one request; alive reports whether another makes sense.
-func (a *actor) step(ctx context.Context, c *client.Conn) (alive bool) {
+func (a *actor) step(ctx context.Context, c *ipcclient.Conn) (alive bool) {
 	switch n := a.rng.IntN(100); {
 	case a.is.state == "":
 		return a.do(ctx, c, call{method: create, priority: priorities[a.rng.IntN(len(priorities))], flag: a.rng.IntN(4) > 0})
@@ -160,7 +160,7 @@ func (a *actor) move() call {
 }
 
 // do makes a request whose outcome, if there is no reply, is found out after the restart.
-func (a *actor) do(ctx context.Context, c *client.Conn, in call) (alive bool) {
+func (a *actor) do(ctx context.Context, c *ipcclient.Conn, in call) (alive bool) {
 	next, answer := in.apply(a.is)
 	if answer.code != wire.OK {
 		panic(fmt.Sprintf("BUG: %v would be refused by %v", in, a.is))
@@ -190,7 +190,7 @@ func (a *actor) do(ctx context.Context, c *client.Conn, in call) (alive bool) {
 }
 
 // show keeps the present reply of GetSessionState.
-func (a *actor) show(ctx context.Context, c *client.Conn) (alive bool) {
+func (a *actor) show(ctx context.Context, c *ipcclient.Conn) (alive bool) {
 	if a.is.session.generation == 0 {
 		return true
 	}
@@ -208,7 +208,7 @@ func (a *actor) show(ctx context.Context, c *client.Conn) (alive bool) {
 }
 
 // retire leaves an ended process and begins another one.
-func (a *actor) retire(ctx context.Context, c *client.Conn) (alive bool) {
+func (a *actor) retire(ctx context.Context, c *ipcclient.Conn) (alive bool) {
 	if a.shown == nil && a.is.session.generation > 0 && !a.show(ctx, c) {
 		return false
 	}
@@ -218,7 +218,7 @@ func (a *actor) retire(ctx context.Context, c *client.Conn) (alive bool) {
 }
 
 // envelopes stores the actor's envelope, copies it or replaces it.
-func (a *actor) envelopes(ctx context.Context, c *client.Conn) (alive bool) {
+func (a *actor) envelopes(ctx context.Context, c *ipcclient.Conn) (alive bool) {
 	a.serial++
 	if a.envelope != "" && a.rng.IntN(3) > 0 {
 		return a.do(ctx, c, a.update())
@@ -237,10 +237,10 @@ func (a *actor) envelopes(ctx context.Context, c *client.Conn) (alive bool) {
 	return true
 }
 
-func (a *actor) store(ctx context.Context, c *client.Conn) (id string, err error) {
+func (a *actor) store(ctx context.Context, c *ipcclient.Conn) (id string, err error) {
 	var reply []byte
 	if a.envelope == "" {
-		reply, err = c.CreateEnvelope(ctx, client.CreateEnvelope{RawInput: "hello", StageOrder: stages[:]})
+		reply, err = c.CreateEnvelope(ctx, ipcclient.CreateEnvelope{RawInput: "hello", StageOrder: stages[:]})
 	} else {
 		reply, err = c.CloneEnvelope(ctx, encoded(fmt.Sprintf(`{"envelope_id":%q,"raw_input":"%d"}`, a.envelope, a.serial)))
 	}
@@ -262,6 +262,6 @@ func (a *actor) store(ctx context.Context, c *client.Conn) (id string, err error
 
 // refused reports whether err is an ERROR frame of one of the codes.
 func refused(err error, codes ...wire.Code) bool {
-	var e *client.Error
+	var e *ipcclient.Error
 	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // check compares the server with what clients know, and has the actors go on from what is there.
@@ -42,7 +42,7 @@ func (g *game) check(ctx context.Context, last bool) error {
 	return nil
 }
 
-func (g *game) checkActors(ctx context.Context, lines []*client.Conn) error {
+func (g *game) checkActors(ctx context.Context, lines []*ipcclient.Conn) error {
 	errs := make(chan error, len(g.actors))
 	var wg sync.WaitGroup
 	for i, a := range g.actors {
@@ -65,7 +65,7 @@ func (g *game) checkActors(ctx context.Context, lines []*client.Conn) error {
 // retry sends the request without a reply once more, and reports whether it did; or else the last
 // one that was answered, if that may be repeated: the server must answer that it has it, and the
 // world must stay as it is.
-func (a *actor) retry(ctx context.Context, c *client.Conn) (unread bool) {
+func (a *actor) retry(ctx context.Context, c *ipcclient.Conn) (unread bool) {
 	g, in := a.g, a.last
 	if a.maybe != nil {
 		in = a.pending
@@ -92,7 +92,7 @@ func (a *actor) retry(ctx context.Context, c *client.Conn) (unread bool) {
 
 // check compares the actor's things. With again a request is repeated before anything is read: one
 // without a reply must then have had its effect once.
-func (a *actor) check(ctx context.Context, c *client.Conn, again bool) error {
+func (a *actor) check(ctx context.Context, c *ipcclient.Conn, again bool) error {
 	g := a.g
 	if again {
 		again = a.retry(ctx, c)
@@ -159,7 +159,7 @@ func (g *game) checkTaken(a *actor, want *world, drawn bool, found *world) {
 }
 
 // checkPast looks at the sessions of the last ended processes, and at some of the others.
-func (a *actor) checkPast(ctx context.Context, c *client.Conn) error {
+func (a *actor) checkPast(ctx context.Context, c *ipcclient.Conn) error {
 	const last, others = 3, 3
 	for i := range min(last+others, len(a.past)) {
 		at := len(a.past) - 1 - i
@@ -179,9 +179,9 @@ func (a *actor) checkPast(ctx context.Context, c *client.Conn) error {
 }
 
 // checkTable compares all processes, and how many sessions there are.
-func (g *game) checkTable(ctx context.Context, c *client.Conn) error {
-	there := make(map[string]client.Process)
-	for in := (client.ListProcesses{Limit: 1000}); ; {
+func (g *game) checkTable(ctx context.Context, c *ipcclient.Conn) error {
+	there := make(map[string]ipcclient.Process)
+	for in := (ipcclient.ListProcesses{Limit: 1000}); ; {
 		page, err := c.ListProcesses(ctx, in)
 		if err != nil {
 			return err
@@ -220,7 +220,7 @@ func (g *game) checkTable(ctx context.Context, c *client.Conn) error {
 }
 
 // checkProcesses takes the actors' processes out of there and returns how many sessions they have.
-func (g *game) checkProcesses(there map[string]client.Process) (sessions int64) {
+func (g *game) checkProcesses(there map[string]ipcclient.Process) (sessions int64) {
 	look := func(w *world) {
 		p, ok := there[w.pid]
 		if delete(there, w.pid); ok != (w.state != "") || ok && (p.State != w.state || p.Priority != w.priority ||

@@ -11,7 +11,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // want checks that the game has one fault for each of the texts, in order, which contains it.
@@ -123,15 +123,15 @@ func TestCheckProcesses(t *testing.T) {
 	a := &actor{g: g, is: world{pid: "p", state: stateNew, llm: 3, session: life{generation: 1}}}
 	a.past = []ended{{world: world{pid: "old", state: stateTerminated}}}
 	g.actors = []*actor{a, {g: g, is: world{pid: "none"}}}
-	p := client.Process{PID: "p", State: stateNew, Usage: client.Usage{LLMCalls: 3}}
-	old := client.Process{PID: "old", State: stateTerminated}
-	there := map[string]client.Process{"p": p, "old": old, "x": {PID: "x"}}
+	p := ipcclient.Process{PID: "p", State: stateNew, Usage: ipcclient.Usage{LLMCalls: 3}}
+	old := ipcclient.Process{PID: "old", State: stateTerminated}
+	there := map[string]ipcclient.Process{"p": p, "old": old, "x": {PID: "x"}}
 	if n := g.checkProcesses(there); n != 1 || len(there) != 1 {
 		t.Errorf("%d sessions, left %v", n, there)
 	}
 	want(t, g)
 	p.Usage.LLMCalls = 4
-	g.checkProcesses(map[string]client.Process{"p": p, "none": {PID: "none"}})
+	g.checkProcesses(map[string]ipcclient.Process{"p": p, "none": {PID: "none"}})
 	want(t, g, "LLMCalls:4", "process old", "PID:none")
 }
 
@@ -153,11 +153,11 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("%v: lost %v, alive %v, %q", err, gotLost, gotAlive, g.faults)
 		}
 	}
-	f(&client.ConnError{Err: errors.New("reset")}, true, false, 0)
-	f(&client.ConnError{Err: client.ErrProtocol}, true, false, 1)
-	f(&client.Error{Code: wire.ResourceExhausted, Retryable: true}, false, true, 0)
-	f(&client.Error{Code: wire.Unavailable}, false, false, 0)
-	f(&client.Error{Code: wire.NotFound}, true, false, 1)
+	f(&ipcclient.ConnError{Err: errors.New("reset")}, true, false, 0)
+	f(&ipcclient.ConnError{Err: ipcclient.ErrProtocol}, true, false, 1)
+	f(&ipcclient.Error{Code: wire.ResourceExhausted, Retryable: true}, false, true, 0)
+	f(&ipcclient.Error{Code: wire.Unavailable}, false, false, 0)
+	f(&ipcclient.Error{Code: wire.NotFound}, true, false, 1)
 	f(context.DeadlineExceeded, true, false, 1)
 }
 

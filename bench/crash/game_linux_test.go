@@ -13,7 +13,7 @@ import (
 
 	"trunkline/bench/internal/load"
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 const (
@@ -173,14 +173,14 @@ func (g *game) people(ctx context.Context) error {
 	for i := range conns * actorsPerConn {
 		g.actors = append(g.actors, newActor(g, i))
 	}
-	c, err := client.Dial(ctx, g.addr)
+	c, err := ipcclient.Dial(ctx, g.addr)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	for i := range sharedProcesses {
 		s := &shared{pid: fmt.Sprintf("shared-%d", i)}
-		if _, err := c.CreateProcess(ctx, client.CreateProcess{PID: s.pid, UserID: s.pid, Schedule: new(false)}); err != nil {
+		if _, err := c.CreateProcess(ctx, ipcclient.CreateProcess{PID: s.pid, UserID: s.pid, Schedule: new(false)}); err != nil {
 			return err
 		}
 		g.shared = append(g.shared, s)
@@ -241,7 +241,7 @@ func (g *game) load(ctx context.Context, how ending) error {
 	if err != nil {
 		return err
 	}
-	sub, err := lines[len(lines)-1].Subscribe(ctx, client.Subscribe{EventTypes: []string{"process.created", "process.terminated"}})
+	sub, err := lines[len(lines)-1].Subscribe(ctx, ipcclient.Subscribe{EventTypes: []string{"process.created", "process.terminated"}})
 	if err != nil {
 		return err
 	}
@@ -273,8 +273,8 @@ func (g *game) load(ctx context.Context, how ending) error {
 
 // letLoose starts every client who works until the connection is lost or stop is set; that will be
 // after span.
-func (g *game) letLoose(ctx context.Context, lines []*client.Conn, span time.Duration, wg *sync.WaitGroup, stop *atomic.Bool) {
-	some := func(n int) (own []*client.Conn) {
+func (g *game) letLoose(ctx context.Context, lines []*ipcclient.Conn, span time.Duration, wg *sync.WaitGroup, stop *atomic.Bool) {
+	some := func(n int) (own []*ipcclient.Conn) {
 		own, lines = lines[:n], lines[n:]
 		return own
 	}
@@ -299,10 +299,10 @@ func (g *game) letLoose(ctx context.Context, lines []*client.Conn, span time.Dur
 }
 
 // dial opens n connections; hangUp closes what was opened.
-func (g *game) dial(ctx context.Context, n int) (lines []*client.Conn, hangUp func(), err error) {
+func (g *game) dial(ctx context.Context, n int) (lines []*ipcclient.Conn, hangUp func(), err error) {
 	for range n {
-		var c *client.Conn
-		if c, err = client.Dial(ctx, g.addr); err != nil {
+		var c *ipcclient.Conn
+		if c, err = ipcclient.Dial(ctx, g.addr); err != nil {
 			break
 		}
 		lines = append(lines, c)
@@ -317,10 +317,10 @@ func (g *game) dial(ctx context.Context, n int) (lines []*client.Conn, hangUp fu
 // evaluate sorts the error of a request: lost means that it may have taken effect or not, alive
 // that the connection goes on.
 func (g *game) evaluate(err error, what string) (lost, alive bool) {
-	var refusal *client.Error
-	var gone *client.ConnError
+	var refusal *ipcclient.Error
+	var gone *ipcclient.ConnError
 	switch {
-	case errors.As(err, &gone) && !errors.Is(err, client.ErrProtocol):
+	case errors.As(err, &gone) && !errors.Is(err, ipcclient.ErrProtocol):
 		g.count.add(unanswered, 1)
 		return true, false
 	case errors.As(err, &refusal) && (refusal.Retryable || refusal.Code == wire.Cancelled):

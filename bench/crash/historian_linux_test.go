@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // Clients of the histories, by number: those that work all the time, who takes processes off the
@@ -31,7 +31,7 @@ const (
 
 // write works on the histories' processes until the connection is lost or stop is set; the load
 // goes on for span.
-func (hs *histories) write(ctx context.Context, c *client.Conn, number int, rng *rand.Rand, span time.Duration, stop *atomic.Bool) {
+func (hs *histories) write(ctx context.Context, c *ipcclient.Conn, number int, rng *rand.Rand, span time.Duration, stop *atomic.Bool) {
 	end := time.Now().Add(span - historyEnd)
 	for alive := true; alive && !stop.Load() && c.Err() == nil; { // where all is full, nothing else reports the kill
 		ending := !time.Now().Before(end)
@@ -90,7 +90,7 @@ func (hs *histories) draw(rng *rand.Rand, h *history) call {
 var moves = []string{stateReady, stateReady, stateRunning, stateRunning, stateWaiting, stateBlocked, stateNew}
 
 // do makes a call and keeps it with its reply.
-func (hs *histories) do(ctx context.Context, c *client.Conn, h *history, number int, in call) (alive bool) {
+func (hs *histories) do(ctx context.Context, c *ipcclient.Conn, h *history, number int, in call) (alive bool) {
 	from := hs.g.since()
 	out, err := in.send(ctx, c, h.pid)
 	to := hs.g.since()
@@ -100,7 +100,7 @@ func (hs *histories) do(ctx context.Context, c *client.Conn, h *history, number 
 // keep keeps a call with its reply. What was refused before it was looked at is none.
 func (hs *histories) keep(h *history, number int, in call, from int64, out reply, err error, to int64) (alive bool) {
 	hs.g.count.add(sent, 1)
-	var refusal *client.Error
+	var refusal *ipcclient.Error
 	switch {
 	case err == nil:
 		alive = true
@@ -134,12 +134,12 @@ func (in call) changes() bool {
 
 // took keeps that who takes processes off the ready queue was given p, or, without a reply, that it
 // may have been any of them.
-func (hs *histories) took(number int, start bool, from int64, p client.Process, err error) {
+func (hs *histories) took(number int, start bool, from int64, p ipcclient.Process, err error) {
 	in, to := call{method: hand}, hs.g.since()
 	if start {
 		in.method = next
 	}
-	var gone *client.ConnError
+	var gone *ipcclient.ConnError
 	switch {
 	case err == nil:
 		if h := hs.of(p.PID); h != nil {
@@ -153,7 +153,7 @@ func (hs *histories) took(number int, start bool, from int64, p client.Process, 
 }
 
 // settle reads everything after a restart.
-func (hs *histories) settle(ctx context.Context, c *client.Conn) error {
+func (hs *histories) settle(ctx context.Context, c *ipcclient.Conn) error {
 	for _, h := range hs.open {
 		hs.do(ctx, c, h, reader, call{method: get})
 		hs.do(ctx, c, h, reader, call{method: show})
@@ -167,7 +167,7 @@ func (hs *histories) settle(ctx context.Context, c *client.Conn) error {
 }
 
 // finish ends the present histories' processes, has the histories evaluated and begins others.
-func (hs *histories) finish(ctx context.Context, c *client.Conn) error {
+func (hs *histories) finish(ctx context.Context, c *ipcclient.Conn) error {
 	for _, h := range hs.open {
 		hs.do(ctx, c, h, reader, call{method: terminate})
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // processes with and without a session, as histories have them.
@@ -74,7 +74,7 @@ func TestApply(t *testing.T) {
 	f(after, call{method: move, to: stateTerminated}, "TERMINATED 1/7", over)
 	f(after, call{method: terminate}, "TERMINATED 1/7", over)
 	f(over, call{method: report, n: 10, agent: 1}, instructed(over.session).String(), over)
-	if r := instructed(over.session); r.kind != client.Terminate || r.agent != "" || r.session.hops != 0 {
+	if r := instructed(over.session); r.kind != ipcclient.Terminate || r.agent != "" || r.session.hops != 0 {
 		t.Errorf("%v", r)
 	}
 }
@@ -180,10 +180,10 @@ func TestKeep(t *testing.T) {
 		}
 	}
 	f(nil, true, 1, "READY 0/0")
-	f(&client.Error{Code: wire.FailedPrecondition, Message: "state is BLOCKED, expected NEW"}, true, 2, "FAILED_PRECONDITION")
-	f(&client.Error{Code: wire.ResourceExhausted, Retryable: true}, true, 2, "FAILED_PRECONDITION") // never happened
-	f(&client.Error{Code: wire.Unavailable}, false, 2, "FAILED_PRECONDITION")
-	f(&client.ConnError{Err: errors.New("reset")}, false, 3, "no reply")
+	f(&ipcclient.Error{Code: wire.FailedPrecondition, Message: "state is BLOCKED, expected NEW"}, true, 2, "FAILED_PRECONDITION")
+	f(&ipcclient.Error{Code: wire.ResourceExhausted, Retryable: true}, true, 2, "FAILED_PRECONDITION") // never happened
+	f(&ipcclient.Error{Code: wire.Unavailable}, false, 2, "FAILED_PRECONDITION")
+	f(&ipcclient.ConnError{Err: errors.New("reset")}, false, 3, "no reply")
 	want(t, g)
 	g.hist.stamp()
 	if last := h.ops[2]; last.Return < 7 || g.count[historyPending].Load() != 1 || h.ops[1].Return != 6 {
@@ -199,7 +199,7 @@ func TestTook(t *testing.T) {
 	g := testGame()
 	f := func(start bool, pid string, err error, kept ...int) {
 		t.Helper()
-		g.hist.took(firstTaker, start, 5, client.Process{PID: pid, State: stateRunning}, err)
+		g.hist.took(firstTaker, start, 5, ipcclient.Process{PID: pid, State: stateRunning}, err)
 		for i, n := range kept {
 			if h := g.hist.open[i]; len(h.ops) != n {
 				t.Errorf("%s, %v: %d operations on %s", pid, err, len(h.ops), h.pid)
@@ -209,9 +209,9 @@ func TestTook(t *testing.T) {
 	f(true, "somebody's", nil, 0, 0, 0)
 	f(true, g.hist.open[1].pid, nil, 0, 1, 0)
 	f(false, g.hist.open[1].pid, nil, 0, 2, 0)
-	f(false, "", &client.ConnError{Err: errors.New("reset")}, 0, 2, 0)
-	f(true, "", &client.ConnError{Err: errors.New("reset")}, 1, 3, 1) // it may have been any
-	f(true, "", &client.Error{Code: wire.NotFound}, 1, 3, 1)
+	f(false, "", &ipcclient.ConnError{Err: errors.New("reset")}, 0, 2, 0)
+	f(true, "", &ipcclient.ConnError{Err: errors.New("reset")}, 1, 3, 1) // it may have been any
+	f(true, "", &ipcclient.Error{Code: wire.NotFound}, 1, 3, 1)
 }
 
 func TestHistoryIsBounded(t *testing.T) {
@@ -253,7 +253,7 @@ func TestTally(t *testing.T) {
 // kill.
 func TestWriteEndsWithTheConnection(t *testing.T) {
 	near, far := net.Pipe()
-	c := client.New(near)
+	c := ipcclient.New(near)
 	far.Close()
 	<-c.Done()
 	g := testGame()

@@ -6,7 +6,7 @@ import (
 
 	"trunkline/bench/internal/load"
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // defaultCalls is the default limit of model calls (kernel-ipc §4.0).
@@ -52,7 +52,7 @@ func (g *game) roundOfMemory(ctx context.Context, how ending) error {
 
 // checkEmpty looks for anything that is left of the server before.
 func (g *game) checkEmpty(ctx context.Context) error {
-	c, err := client.Dial(ctx, g.addr)
+	c, err := ipcclient.Dial(ctx, g.addr)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (g *game) checkEmpty(ctx context.Context) error {
 }
 
 // checkForgotten asks for everything that was there.
-func (g *game) checkForgotten(ctx context.Context, c *client.Conn) error {
+func (g *game) checkForgotten(ctx context.Context, c *ipcclient.Conn) error {
 	var pids []string
 	for _, a := range g.actors {
 		pids = append(pids, a.is.pid)

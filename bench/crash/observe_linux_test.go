@@ -7,12 +7,12 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // observe reads an actor's world from the server, and the reply that shows its session; nil if
 // there is none.
-func observe(ctx context.Context, c *client.Conn, a *actor) (w world, shown []byte, err error) {
+func observe(ctx context.Context, c *ipcclient.Conn, a *actor) (w world, shown []byte, err error) {
 	if w, shown, err = observeWorld(ctx, c, a.is.pid); err != nil || a.index > 0 {
 		return w, shown, err
 	}
@@ -22,7 +22,7 @@ func observe(ctx context.Context, c *client.Conn, a *actor) (w world, shown []by
 }
 
 // observeWorld reads a process and its session, and the reply that shows the session.
-func observeWorld(ctx context.Context, c *client.Conn, pid string) (w world, shown []byte, err error) {
+func observeWorld(ctx context.Context, c *ipcclient.Conn, pid string) (w world, shown []byte, err error) {
 	w.pid = pid
 	p, err := c.GetProcess(ctx, w.pid)
 	switch {
@@ -36,7 +36,7 @@ func observeWorld(ctx context.Context, c *client.Conn, pid string) (w world, sho
 }
 
 // sessionOf reads a session; a life without generation is none.
-func sessionOf(ctx context.Context, c *client.Conn, pid string) (life, []byte, error) {
+func sessionOf(ctx context.Context, c *ipcclient.Conn, pid string) (life, []byte, error) {
 	raw, err := c.Call(ctx, "orchestration", "GetSessionState", keyed("process_id", pid))
 	if refused(err, wire.NotFound) {
 		return life{}, nil, nil
@@ -53,7 +53,7 @@ func sessionOf(ctx context.Context, c *client.Conn, pid string) (life, []byte, e
 
 // lifeIn reads a life out of a SessionState.
 func lifeIn(raw []byte) (l life, err error) {
-	var s client.SessionState
+	var s ipcclient.SessionState
 	if _, err := s.UnmarshalMsg(raw); err != nil {
 		return l, fmt.Errorf("cannot read a session: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // picture is every reply that shows what is kept, by request.
@@ -16,7 +16,7 @@ type picture map[string][]byte
 
 // pictured reads all that is kept while nothing changes it.
 func (g *game) pictured(ctx context.Context) (picture, error) {
-	c, err := client.Dial(ctx, g.addr)
+	c, err := ipcclient.Dial(ctx, g.addr)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +65,8 @@ func (a *actor) pictured() []string {
 }
 
 // processes puts the pages of all processes into p.
-func (p picture) processes(ctx context.Context, c *client.Conn) error {
-	in := client.ListProcesses{Limit: 1000}
+func (p picture) processes(ctx context.Context, c *ipcclient.Conn) error {
+	in := ipcclient.ListProcesses{Limit: 1000}
 	for n := 0; ; n++ {
 		body, err := in.MarshalMsg(nil)
 		if err != nil {
@@ -77,7 +77,7 @@ func (p picture) processes(ctx context.Context, c *client.Conn) error {
 			return err
 		}
 		p[fmt.Sprintf("ListProcesses page %d", n)] = raw
-		var page client.ProcessPage
+		var page ipcclient.ProcessPage
 		if _, err := page.UnmarshalMsg(raw); err != nil {
 			return fmt.Errorf("cannot read a page of processes: %w", err)
 		}

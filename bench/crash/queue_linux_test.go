@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // queued is a process as it came off the ready queue.
@@ -39,7 +39,7 @@ func misplaced(order []queued) string {
 
 // checkQueue takes every process off the ready queue, compares, and puts them back to their old
 // places.
-func (g *game) checkQueue(ctx context.Context, c *client.Conn) error {
+func (g *game) checkQueue(ctx context.Context, c *ipcclient.Conn) error {
 	ready := make(map[string]entry)
 	for _, a := range g.actors {
 		if a.is.state == stateReady {
@@ -80,7 +80,7 @@ func (g *game) checkQueue(ctx context.Context, c *client.Conn) error {
 	return nil
 }
 
-func (g *game) drain(ctx context.Context, c *client.Conn, ready map[string]entry) (order []queued, err error) {
+func (g *game) drain(ctx context.Context, c *ipcclient.Conn, ready map[string]entry) (order []queued, err error) {
 	for len(order) <= len(ready) {
 		p, err := c.GetNextRunnable(ctx, false)
 		if refused(err, wire.NotFound) {

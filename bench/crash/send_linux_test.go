@@ -8,51 +8,51 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"trunkline/codec/transcode"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // send makes the call on a process; next and hand are made by who takes processes off the ready
 // queue.
-func (in call) send(ctx context.Context, c *client.Conn, pid string) (out reply, err error) {
+func (in call) send(ctx context.Context, c *ipcclient.Conn, pid string) (out reply, err error) {
 	switch in.method {
 	case begin, execute, report, instruct, show:
 		return in.sendOnSession(ctx, c, pid)
 	case limit:
-		_, err := c.SetQuotaDefaults(ctx, client.QuotaPatch{MaxLLMCalls: &in.n})
+		_, err := c.SetQuotaDefaults(ctx, ipcclient.QuotaPatch{MaxLLMCalls: &in.n})
 		return out, err
 	case update:
 		_, err := c.UpdateEnvelope(ctx, encoded(fmt.Sprintf(`{"envelope_id":%q,"interrupt_pending":false,"raw_input":"%d"}`, in.envelope, in.n)))
 		return out, err
 	case usage:
-		total, err := c.RecordUsage(ctx, client.RecordUsage{PID: pid, LLMCalls: cmp.Or(in.llm, 1), TokensIn: in.n})
+		total, err := c.RecordUsage(ctx, ipcclient.RecordUsage{PID: pid, LLMCalls: cmp.Or(in.llm, 1), TokensIn: in.n})
 		return reply{llm: total.LLMCalls, tokens: total.TokensIn}, err
 	case quota:
 		check, err := c.CheckQuota(ctx, pid)
 		return reply{llm: check.LLMCalls, tokens: check.TokensIn}, err
 	}
-	var p client.Process
+	var p ipcclient.Process
 	switch in.method {
 	case create:
-		p, err = c.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: "u-" + pid, Priority: cmp.Or(in.priority, historyPriority), Schedule: new(in.flag)})
+		p, err = c.CreateProcess(ctx, ipcclient.CreateProcess{PID: pid, UserID: "u-" + pid, Priority: cmp.Or(in.priority, historyPriority), Schedule: new(in.flag)})
 	case get:
 		p, err = c.GetProcess(ctx, pid)
 	case schedule:
 		p, err = c.ScheduleProcess(ctx, pid)
 	case move:
-		p, err = c.TransitionState(ctx, client.TransitionState{PID: pid, NewState: in.to, Reason: "moved"})
+		p, err = c.TransitionState(ctx, ipcclient.TransitionState{PID: pid, NewState: in.to, Reason: "moved"})
 	case terminate:
-		p, err = c.TerminateProcess(ctx, client.TerminateProcess{PID: pid, Reason: "over"})
+		p, err = c.TerminateProcess(ctx, ipcclient.TerminateProcess{PID: pid, Reason: "over"})
 	default:
 		panic("BUG: cannot send " + in.String())
 	}
 	return processReply(&p), err
 }
 
-func processReply(p *client.Process) reply {
+func processReply(p *ipcclient.Process) reply {
 	return reply{state: p.State, llm: p.Usage.LLMCalls, tokens: p.Usage.TokensIn}
 }
 
-func (in call) sendOnSession(ctx context.Context, c *client.Conn, pid string) (out reply, err error) {
+func (in call) sendOnSession(ctx context.Context, c *ipcclient.Conn, pid string) (out reply, err error) {
 	switch in.method {
 	case begin:
 		id, waits := fmt.Sprintf("%s/%d", pid, in.n), ""
@@ -60,7 +60,7 @@ func (in call) sendOnSession(ctx context.Context, c *client.Conn, pid string) (o
 			id, waits = in.envelope, `"interrupt_pending":true,"interrupt":{"kind":"checkpoint","id":"int_1"},`
 		}
 		text := fmt.Sprintf(`{"envelope_id":%q,%s"request_context":{"generation":%d}}`, id, waits, in.n)
-		request := client.InitializeSession{ProcessID: pid, PipelineConfig: encoded(pipeline), Envelope: encoded(text), Force: in.flag}
+		request := ipcclient.InitializeSession{ProcessID: pid, PipelineConfig: encoded(pipeline), Envelope: encoded(text), Force: in.flag}
 		body, err := request.MarshalMsg(nil)
 		if err != nil {
 			return out, err
@@ -68,7 +68,7 @@ func (in call) sendOnSession(ctx context.Context, c *client.Conn, pid string) (o
 		return sessionReply(c.Call(ctx, "orchestration", "InitializeSession", body))
 	case execute: // under the identifier of its envelope
 		envelope := encoded(fmt.Sprintf(`{"envelope_id":%q,"request_context":{"generation":%d}}`, pid, in.n))
-		_, err := c.ExecutePipeline(ctx, client.ExecutePipeline{Envelope: envelope, PipelineConfig: encoded(pipeline)})
+		_, err := c.ExecutePipeline(ctx, ipcclient.ExecutePipeline{Envelope: envelope, PipelineConfig: encoded(pipeline)})
 		return out, err
 	case show:
 		return sessionReply(c.Call(ctx, "orchestration", "GetSessionState", keyed("process_id", pid)))
@@ -85,7 +85,7 @@ func sessionReply(raw []byte, err error) (out reply, _ error) {
 	return out, err
 }
 
-func instructionReply(in client.Instruction, err error) (out reply, _ error) {
+func instructionReply(in ipcclient.Instruction, err error) (out reply, _ error) {
 	if err != nil {
 		return out, err
 	}
@@ -103,9 +103,9 @@ func instructionReply(in client.Instruction, err error) (out reply, _ error) {
 	return out, nil
 }
 
-func agentResult(pid string, in call) client.ReportAgentResult {
+func agentResult(pid string, in call) ipcclient.ReportAgentResult {
 	failed := in.result == fails
-	out := client.ReportAgentResult{ProcessID: pid, AgentName: agents[in.agent], Success: !failed, Metrics: client.AgentMetrics{LLMCalls: 1, TokensIn: &in.n}}
+	out := ipcclient.ReportAgentResult{ProcessID: pid, AgentName: agents[in.agent], Success: !failed, Metrics: ipcclient.AgentMetrics{LLMCalls: 1, TokensIn: &in.n}}
 	if failed {
 		out.Error = "it broke"
 		return out

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"trunkline/bench/internal/load"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // command is how the server is started: so that nothing is evicted, and no lease ends by itself.
@@ -69,7 +69,7 @@ func (g *game) awaitReady() error {
 
 // answers asks for something that every server has.
 func (g *game) answers(ctx context.Context) error {
-	c, err := client.Dial(ctx, g.addr)
+	c, err := ipcclient.Dial(ctx, g.addr)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // call is one request; which process it is about is known beside it.
@@ -183,9 +183,9 @@ func (in call) onSession(w world) (world, reply) {
 
 // instructed is the instruction of a session; it does not count edges.
 func instructed(l life) reply {
-	r := reply{kind: client.RunAgent, agent: agents[l.turn()], session: l}
+	r := reply{kind: ipcclient.RunAgent, agent: agents[l.turn()], session: l}
 	if l.terminated {
-		r.kind, r.agent = client.Terminate, ""
+		r.kind, r.agent = ipcclient.Terminate, ""
 	}
 	r.session.hops = 0
 	return r

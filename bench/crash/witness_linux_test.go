@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // shared is a process to whose usage every client adds.
@@ -20,11 +20,11 @@ type shared struct {
 }
 
 // add makes one RecordUsage.
-func (s *shared) add(ctx context.Context, c *client.Conn, g *game, n int64) (alive bool) {
+func (s *shared) add(ctx context.Context, c *ipcclient.Conn, g *game, n int64) (alive bool) {
 	g.count.add(sent, 1)
 	before := s.acked.Load()
 	s.sent.Add(n)
-	total, err := c.RecordUsage(ctx, client.RecordUsage{PID: s.pid, LLMCalls: n})
+	total, err := c.RecordUsage(ctx, ipcclient.RecordUsage{PID: s.pid, LLMCalls: n})
 	if err != nil {
 		lost, alive := g.evaluate(err, "RecordUsage of "+s.pid)
 		if !lost {
@@ -65,7 +65,7 @@ type glimpse struct {
 
 // watch reads what actors are changing at the moment, on a connection of its own. Half of the time
 // that is what changes most.
-func (g *game) watch(ctx context.Context, c *client.Conn, rng *rand.Rand, stop *atomic.Bool) {
+func (g *game) watch(ctx context.Context, c *ipcclient.Conn, rng *rand.Rand, stop *atomic.Bool) {
 	for alive := true; alive && !stop.Load(); time.Sleep(time.Duration(rng.IntN(100)) * time.Microsecond) {
 		g.count.add(sent, 1)
 		if rng.IntN(2) == 0 {
@@ -77,7 +77,7 @@ func (g *game) watch(ctx context.Context, c *client.Conn, rng *rand.Rand, stop *
 	}
 }
 
-func (g *game) watchShared(ctx context.Context, c *client.Conn, s *shared) (alive bool) {
+func (g *game) watchShared(ctx context.Context, c *ipcclient.Conn, s *shared) (alive bool) {
 	p, err := c.GetProcess(ctx, s.pid)
 	if err != nil {
 		_, alive = g.evaluate(err, "GetProcess of "+s.pid)
@@ -87,7 +87,7 @@ func (g *game) watchShared(ctx context.Context, c *client.Conn, s *shared) (aliv
 	return true
 }
 
-func (g *game) watchSession(ctx context.Context, c *client.Conn, i int, pid string) (alive bool) {
+func (g *game) watchSession(ctx context.Context, c *ipcclient.Conn, i int, pid string) (alive bool) {
 	l, _, err := sessionOf(ctx, c, pid)
 	if err != nil {
 		_, alive = g.evaluate(err, "GetSessionState of "+pid)
@@ -102,7 +102,7 @@ func (g *game) watchSession(ctx context.Context, c *client.Conn, i int, pid stri
 }
 
 // listen keeps which processes were created and terminated, by the events.
-func (g *game) listen(ctx context.Context, sub *client.Subscription) {
+func (g *game) listen(ctx context.Context, sub *ipcclient.Subscription) {
 	for event, err := range sub.All(ctx) {
 		var payload struct{ PID string }
 		if err != nil || json.Unmarshal([]byte(event.Payload), &payload) != nil || payload.PID == "" {
@@ -116,14 +116,14 @@ func (g *game) listen(ctx context.Context, sub *client.Subscription) {
 
 // take takes processes off the ready queue: some are started at once, some only handed out and
 // given back.
-func (g *game) take(ctx context.Context, c *client.Conn, number int, rng *rand.Rand, stop *atomic.Bool) {
+func (g *game) take(ctx context.Context, c *ipcclient.Conn, number int, rng *rand.Rand, stop *atomic.Bool) {
 	for alive := true; alive && !stop.Load(); time.Sleep(time.Duration(rng.IntN(8)) * time.Millisecond) {
 		start := rng.IntN(3) > 0
 		alive = g.takeOne(ctx, c, number, start)
 	}
 }
 
-func (g *game) takeOne(ctx context.Context, c *client.Conn, number int, start bool) (alive bool) {
+func (g *game) takeOne(ctx context.Context, c *ipcclient.Conn, number int, start bool) (alive bool) {
 	g.count.add(sent, 1)
 	asked, from := g.stamp.Add(1), g.since()
 	p, err := c.GetNextRunnable(ctx, start)

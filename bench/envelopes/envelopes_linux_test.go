@@ -15,12 +15,12 @@ import (
 	"trunkline/codec/mpack"
 	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/orchestration"
 )
 
 // start is the moment at which the steps are made.
-var start = link.Instant{Mono: int64(time.Hour), Wall: 1767323045000}
+var start = connection.Instant{Mono: int64(time.Hour), Wall: 1767323045000}
 
 // value returns a JSON text as a member of a request.
 func value(tb testing.TB, text string) mpack.Value {

@@ -29,7 +29,7 @@ func journalAppends() []question {
 	}
 	embeddedIn := func(mode journal.Mode) func() (journal.Store, error) {
 		return func() (journal.Store, error) {
-			// A disk of its own in memory: what a real one adds is its sync, which bench/store
+			// A disk of its own in memory: what a real one adds is its sync, which bench/storage
 			// measures.
 			free := func() (uint64, error) { return 1 << 40, nil }
 			return embedded.Open(embedded.Config{Dir: "journal", Mode: mode, FS: vfs.NewMem(), FreeBytes: free, SnapshotRate: -1})

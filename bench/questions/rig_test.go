@@ -11,7 +11,7 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/transcode"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/ipc"
 )
 
@@ -19,12 +19,12 @@ import (
 type rig struct {
 	tb  testing.TB
 	svc *ipc.Service
-	now link.Instant
+	now connection.Instant
 }
 
 func newRig(tb testing.TB, set func(*runtime.Config)) *rig {
-	r := &rig{tb: tb, now: link.Instant{Mono: 1e15, Wall: 1_700_000_000_000}}
-	cfg := runtime.Config{Now: func() link.Instant { return r.now }}
+	r := &rig{tb: tb, now: connection.Instant{Mono: 1e15, Wall: 1_700_000_000_000}}
+	cfg := runtime.Config{Now: func() connection.Instant { return r.now }}
 	if set != nil {
 		set(&cfg)
 	}
@@ -36,13 +36,13 @@ func newRig(tb testing.TB, set func(*runtime.Config)) *rig {
 // peer is one connection of a rig: frames go in, reply bytes come out.
 type peer struct {
 	*rig
-	port *link.Port
-	s    link.Session
+	port *connection.Port
+	s    connection.Session
 	out  []byte // what the last feed or pump gave
 }
 
 func (r *rig) connect() *peer {
-	p := &peer{rig: r, port: link.NewPort(1, "test"), out: make([]byte, 0, 64<<10)}
+	p := &peer{rig: r, port: connection.NewPort(1, "test"), out: make([]byte, 0, 64<<10)}
 	p.s = r.svc.Open(p.port)
 	r.tb.Cleanup(p.s.Closed)
 	return p
@@ -53,7 +53,7 @@ func (p *peer) feed(in []byte) {
 	p.out = p.out[:0]
 	for len(in) > 0 {
 		used, out, v := p.s.Feed(in, p.out, p.now)
-		if used == 0 || v > link.Yield {
+		if used == 0 || v > connection.Yield {
 			p.tb.Fatalf("the session stops with verdict %d and %d bytes left", v, len(in)-used)
 		}
 		in, p.out = in[used:], out
@@ -63,7 +63,7 @@ func (p *peer) feed(in []byte) {
 // pump takes what came from elsewhere.
 func (p *peer) pump() {
 	p.port.Rearm()
-	p.out, _ = p.s.Pump(p.out[:0], link.DefaultChunkBytes, p.now)
+	p.out, _ = p.s.Pump(p.out[:0], connection.DefaultChunkBytes, p.now)
 }
 
 // must feeds the frames of in and fails unless each was answered by a RESPONSE that contains want.

@@ -12,7 +12,7 @@ import (
 
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/orchestration"
 )
 
@@ -40,13 +40,13 @@ func BenchmarkSessionSteps(b *testing.B) {
 // crowd is sessions and the two reports that each gets in turns.
 type crowd struct {
 	engine  *orchestration.Engine
-	now     link.Instant
+	now     connection.Instant
 	reports [][2]*orchestration.Report
 	stride  int // how many workers there are: each takes every stride-th session
 }
 
 func newCrowd(tb testing.TB, sessions int) *crowd {
-	c := &crowd{engine: orchestration.New(orchestration.Config{}), stride: runtime.GOMAXPROCS(0), now: link.Instant{Mono: int64(time.Hour), Wall: 1_767_323_045_000}}
+	c := &crowd{engine: orchestration.New(orchestration.Config{}), stride: runtime.GOMAXPROCS(0), now: connection.Instant{Mono: int64(time.Hour), Wall: 1_767_323_045_000}}
 	output := encode(tb, `{"verdict":"go","result":`+findings(200)+`}`)
 	config, env := mpack.ReadValue(encode(tb, pipeline)), mpack.ReadValue(encode(tb, flatEnvelope("e", 1024, false)))
 	for i := range sessions {

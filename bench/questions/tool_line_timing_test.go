@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/toolhost"
-	"trunkline/handlers/toolhost/tools"
+	"trunkline/handlers/toolhost/builtin"
 )
 
 func BenchmarkToolLine(b *testing.B) { measure(b, toolLines()) }
@@ -34,13 +34,13 @@ func toolWork(line func(i int) string) func(testing.TB) work {
 			in = append(in, next...)
 			lines++
 		}
-		s, now := newToolSession(tb), link.Now()
+		s, now := newToolSession(tb), connection.Now()
 		var out []byte
 		feed := func() {
 			out = out[:0]
 			for rest := in; len(rest) > 0; {
 				used, after, v := s.Feed(rest, out, now)
-				if out = after; v != link.More && v != link.Yield {
+				if out = after; v != connection.More && v != connection.Yield {
 					tb.Fatalf("verdict %d", v)
 				}
 				rest = rest[used:]
@@ -56,13 +56,13 @@ func toolWork(line func(i int) string) func(testing.TB) work {
 }
 
 // newToolSession is a connection of a tool server with the built-in tools.
-func newToolSession(tb testing.TB) link.Session {
-	env, err := tools.EnvFrom(func(string) string { return "" }, tb.TempDir())
+func newToolSession(tb testing.TB) connection.Session {
+	env, err := builtin.EnvFrom(func(string) string { return "" }, tb.TempDir())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	var entries []toolhost.Entry
-	for _, t := range tools.Builtins(env) {
+	for _, t := range builtin.Builtins(env) {
 		entries = append(entries, toolhost.Entry{Descriptor: t.Descriptor, Tool: t.Tool})
 	}
 	registry, err := toolhost.NewRegistry(entries)
@@ -70,7 +70,7 @@ func newToolSession(tb testing.TB) link.Session {
 		tb.Fatal(err)
 	}
 	server := toolhost.New(toolhost.Config{Registry: registry})
-	s := server.OpenSocket(link.NewPort(1, "127.0.0.1:1"))
+	s := server.OpenSocket(connection.NewPort(1, "127.0.0.1:1"))
 	tb.Cleanup(func() {
 		s.Closed()
 		if err := server.Close(); err != nil {

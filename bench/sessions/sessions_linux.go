@@ -19,7 +19,7 @@ import (
 	"trunkline/bench/internal/load"
 	"trunkline/bench/internal/part"
 	"trunkline/codec/transcode"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 const (
@@ -155,9 +155,9 @@ func (b *bench) check(r *part.Report) {
 
 // stillThere asks the last session that was begun for its instruction.
 func (b *bench) stillThere() error {
-	last, want := b.count, client.Terminate
+	last, want := b.count, ipcclient.Terminate
 	if b.kind == running {
-		last, want = b.count-b.refused.Load(), client.RunAgent
+		last, want = b.count-b.refused.Load(), ipcclient.RunAgent
 	}
 	reply, err := load.Ask(b.server.Addr, "orchestration", "GetNextInstruction", "process_id", fmt.Sprintf("%012x", last))
 	if err == nil && reply["kind"] != want {

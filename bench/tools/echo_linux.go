@@ -8,7 +8,7 @@ import (
 	"os"
 	"strconv"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/reactor"
 	"trunkline/engine/stream"
 	"trunkline/handlers/toolhost"
@@ -24,25 +24,25 @@ type echoSession struct {
 	eof     bool
 }
 
-// Feed implements link.Session. An empty line ends the stream, as it does at the tool server.
-func (s *echoSession) Feed(in, out []byte, _ link.Instant) (used int, outAfter []byte, v link.Verdict) {
+// Feed implements connection.Session. An empty line ends the stream, as it does at the tool server.
+func (s *echoSession) Feed(in, out []byte, _ connection.Instant) (used int, outAfter []byte, v connection.Verdict) {
 	start := len(out)
 	for {
-		if len(out)-start > link.DefaultUnsentBytes {
-			return used, out, link.Yield
+		if len(out)-start > connection.DefaultUnsentBytes {
+			return used, out, connection.Yield
 		}
 		rest := in[used:]
 		end := bytes.IndexByte(rest[s.scanned:], '\n')
 		if end < 0 {
 			s.scanned = len(rest)
-			return used, out, link.More
+			return used, out, connection.More
 		}
 		line := rest[:s.scanned+end+1]
 		s.scanned = 0
 		used += len(line)
 		switch {
 		case len(line) == 1:
-			return used, out, link.Close
+			return used, out, connection.Close
 		case s.reply != nil:
 			out = append(out, s.reply...)
 		default:
@@ -51,19 +51,19 @@ func (s *echoSession) Feed(in, out []byte, _ link.Instant) (used int, outAfter [
 	}
 }
 
-// Pump implements link.Session: there is never any news.
-func (s *echoSession) Pump(out []byte, _ int, _ link.Instant) ([]byte, bool) { return out, false }
+// Pump implements connection.Session: there is never any news.
+func (s *echoSession) Pump(out []byte, _ int, _ connection.Instant) ([]byte, bool) { return out, false }
 
-// EOF implements link.Session.
-func (s *echoSession) EOF(link.Instant) { s.eof = true }
+// EOF implements connection.Session.
+func (s *echoSession) EOF(connection.Instant) { s.eof = true }
 
-// Drain implements link.Session.
-func (s *echoSession) Drain(link.Instant) { s.eof = true }
+// Drain implements connection.Session.
+func (s *echoSession) Drain(connection.Instant) { s.eof = true }
 
-// Load implements link.Session.
-func (s *echoSession) Load() link.Load { return link.Load{Done: s.eof} }
+// Load implements connection.Session.
+func (s *echoSession) Load() connection.Load { return connection.Load{Done: s.eof} }
 
-// Closed implements link.Session.
+// Closed implements connection.Session.
 func (s *echoSession) Closed() {}
 
 // echoChild is the peer, as a child of the run: over TCP, or, with the bytes of its reply, over
@@ -78,7 +78,7 @@ func beEcho(args []string) error {
 			return fmt.Errorf("cannot reply with %q bytes", args[0])
 		}
 		reply := append(bytes.Repeat([]byte{'x'}, size-1), '\n')
-		open := func(*link.Port) link.Session { return &echoSession{reply: reply} }
+		open := func(*connection.Port) connection.Session { return &echoSession{reply: reply} }
 		return stream.NewHost(stream.Config{Limits: toolhost.StdinLimits(), Open: open}).Serve(stdio{os.Stdin, os.Stdout}, "stdin")
 	}
 	ln, err := reactor.Listen("127.0.0.1:0")
@@ -86,7 +86,7 @@ func beEcho(args []string) error {
 		return err
 	}
 	loops, err := reactor.New(reactor.Config{Config: stream.Config{MaxConnections: toolhost.DefaultConnections, Limits: new(toolhost.Server).SocketLimits(),
-		Open: func(*link.Port) link.Session { return &echoSession{} }}})
+		Open: func(*connection.Port) connection.Session { return &echoSession{} }}})
 	if err != nil {
 		ln.Close()
 		return err

@@ -15,7 +15,7 @@ import (
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/part"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
 )
@@ -96,34 +96,34 @@ func TestPrime(t *testing.T) {
 
 // TestEchoSession feeds a stream of lines in every possible pair of pieces.
 func TestEchoSession(t *testing.T) {
-	f := func(reply, in, want string, end link.Verdict) {
+	f := func(reply, in, want string, end connection.Verdict) {
 		t.Helper()
 		for cut := range len(in) + 1 {
 			s := &echoSession{}
 			if reply != "" {
 				s.reply = []byte(reply)
 			}
-			used, out, v := s.Feed([]byte(in[:cut]), nil, link.Instant{})
-			if v == link.More {
-				_, out, v = s.Feed([]byte(in[used:]), out, link.Instant{})
+			used, out, v := s.Feed([]byte(in[:cut]), nil, connection.Instant{})
+			if v == connection.More {
+				_, out, v = s.Feed([]byte(in[used:]), out, connection.Instant{})
 			}
 			if string(out) != want || v != end {
 				t.Errorf("%q cut at %d: %q, verdict %d; want %q, %d", in, cut, out, v, want, end)
 			}
 		}
 	}
-	f("", "", "", link.More)
-	f("", "ab\ncd\ne", "ab\ncd\n", link.More)
-	f("xxx\n", "ab\ncd\ne", "xxx\nxxx\n", link.More)
-	f("", "ab\n\ncd\n", "ab\n", link.Close)
-	s := &echoSession{reply: make([]byte, link.DefaultUnsentBytes)}
-	if used, _, v := s.Feed([]byte("a\nb\nc\n"), nil, link.Instant{}); used != 4 || v != link.Yield {
+	f("", "", "", connection.More)
+	f("", "ab\ncd\ne", "ab\ncd\n", connection.More)
+	f("xxx\n", "ab\ncd\ne", "xxx\nxxx\n", connection.More)
+	f("", "ab\n\ncd\n", "ab\n", connection.Close)
+	s := &echoSession{reply: make([]byte, connection.DefaultUnsentBytes)}
+	if used, _, v := s.Feed([]byte("a\nb\nc\n"), nil, connection.Instant{}); used != 4 || v != connection.Yield {
 		t.Errorf("used %d, verdict %d", used, v)
 	}
 	if s.Load().Done {
 		t.Error("done before the end")
 	}
-	if s.EOF(link.Instant{}); !s.Load().Done {
+	if s.EOF(connection.Instant{}); !s.Load().Done {
 		t.Error("not done at the end")
 	}
 }

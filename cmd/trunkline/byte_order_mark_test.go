@@ -28,7 +28,7 @@ func TestAByteOrderMarkIsSkippedOnEverySurface(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	untilTrue(t, "serving", func() bool { return log.Has("INF serving") })
+	kit.Until(t, "serving", func() bool { return log.Has("INF serving") })
 	find := func(pattern string) string {
 		m := regexp.MustCompile(`(?m)^` + pattern + `$`).FindStringSubmatch(log.String())
 		if m == nil {

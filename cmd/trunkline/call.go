@@ -16,7 +16,7 @@ import (
 	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
 	"trunkline/handlers/ipc"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 func newCallCmd() *cobra.Command {
@@ -72,9 +72,9 @@ func runCall(cmd *cobra.Command, f *peerFlags, key string, args []string) error 
 	}
 	var reply []byte
 	var mixed string
-	err = f.with(cmd, func(ctx context.Context, conn *client.Conn) error {
+	err = f.with(cmd, func(ctx context.Context, conn *ipcclient.Conn) error {
 		if key != "" {
-			ctx = client.WithIdempotencyKey(ctx, key)
+			ctx = ipcclient.WithIdempotencyKey(ctx, key)
 		}
 		if reply, err = conn.Call(ctx, service, method, body); err != nil {
 			mixed = mixedUp(ctx, conn, info, err)
@@ -183,9 +183,9 @@ func runPub(cmd *cobra.Command, f *peerFlags, source string, args []string) erro
 	if len(payload) == 0 {
 		return cli.Errorf(cli.CodeUsage, "cannot publish an empty payload").WithHint("leave it out for {}, or give any JSON value")
 	}
-	var done client.Delivery
-	err = f.with(cmd, func(ctx context.Context, conn *client.Conn) error {
-		done, err = conn.Publish(ctx, client.Publish{EventType: args[0], Payload: string(payload), Source: source})
+	var done ipcclient.Delivery
+	err = f.with(cmd, func(ctx context.Context, conn *ipcclient.Conn) error {
+		done, err = conn.Publish(ctx, ipcclient.Publish{EventType: args[0], Payload: string(payload), Source: source})
 		return err
 	})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // TestClusterWithoutMajority: one node of three acknowledges nothing and shows why. With a second
@@ -64,8 +64,8 @@ func TestClusterClients(t *testing.T) {
 	at := r.but(owner)[0]
 	c := &clusterClient{node: at}
 	defer c.close()
-	c.surely("a process", func(ctx context.Context, conn *client.Conn) error {
-		_, err := conn.CreateProcess(ctx, client.CreateProcess{PID: "p", UserID: "p"})
+	c.surely("a process", func(ctx context.Context, conn *ipcclient.Conn) error {
+		_, err := conn.CreateProcess(ctx, ipcclient.CreateProcess{PID: "p", UserID: "p"})
 		return err
 	})
 
@@ -81,8 +81,8 @@ func TestClusterClients(t *testing.T) {
 	sees := func(event string) {
 		t.Helper()
 		r.until("the subscriber prints "+event, func() bool {
-			_, err := c.do(func(ctx context.Context, conn *client.Conn) error {
-				_, err := conn.Publish(ctx, client.Publish{EventType: "job." + event, Payload: "{}"})
+			_, err := c.do(func(ctx context.Context, conn *ipcclient.Conn) error {
+				_, err := conn.Publish(ctx, ipcclient.Publish{EventType: "job." + event, Payload: "{}"})
 				return err
 			})
 			return err == nil && strings.Contains(events.String(), "job."+event)
@@ -121,7 +121,7 @@ func TestClusterClients(t *testing.T) {
 		next.start()
 		r.ready(next)
 	}
-	c.surely("the counter", func(ctx context.Context, conn *client.Conn) error {
+	c.surely("the counter", func(ctx context.Context, conn *ipcclient.Conn) error {
 		p, err := conn.GetProcess(ctx, "p")
 		if n := int(p.Usage.LLMCalls); err == nil && (n < acked || n > acked+unknown) {
 			t.Errorf("the counter is %d after %d acknowledged and %d unknown", n, acked, unknown)

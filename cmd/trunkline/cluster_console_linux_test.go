@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"trunkline/fuzz/kit/browser"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // TestClusterConsole shows the consoles of three nodes to a browser: the page of the cluster at the
@@ -22,8 +22,8 @@ func TestClusterConsole(t *testing.T) {
 	owner := r.owner(r.nodes...)
 	standby := r.but(owner)[0]
 	one := &clusterClient{node: standby}
-	one.surely("a process is made", func(ctx context.Context, conn *client.Conn) error {
-		_, err := conn.CreateProcess(ctx, client.CreateProcess{PID: "p1", UserID: "ada"})
+	one.surely("a process is made", func(ctx context.Context, conn *ipcclient.Conn) error {
+		_, err := conn.CreateProcess(ctx, ipcclient.CreateProcess{PID: "p1", UserID: "ada"})
 		return err
 	})
 	defer one.close()

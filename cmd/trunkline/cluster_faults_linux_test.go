@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // soakFault is something that happens to a cluster under load. What it leaves cut, stopped or dead
@@ -49,7 +49,7 @@ func (s *soak) cutOwner(state linkState, out, in bool) {
 	old := s.owner(s.nodes...)
 	c := &clusterClient{node: old, wait: time.Second}
 	defer c.close()
-	read := func(ctx context.Context, conn *client.Conn) error {
+	read := func(ctx context.Context, conn *ipcclient.Conn) error {
 		_, err := conn.GetProcess(ctx, s.counters.pids[0])
 		return err
 	}
@@ -191,13 +191,13 @@ func (s *soak) write(n *clusterNode, bytes int) {
 	s.t.Helper()
 	c := &clusterClient{node: n}
 	defer c.close()
-	var row client.UpdateEnvelope
-	c.surely("a large row", func(ctx context.Context, conn *client.Conn) (err error) {
-		row.Envelope, err = conn.CreateEnvelope(ctx, client.CreateEnvelope{RawInput: strings.Repeat("x", largeRecord)})
+	var row ipcclient.UpdateEnvelope
+	c.surely("a large row", func(ctx context.Context, conn *ipcclient.Conn) (err error) {
+		row.Envelope, err = conn.CreateEnvelope(ctx, ipcclient.CreateEnvelope{RawInput: strings.Repeat("x", largeRecord)})
 		return err
 	})
 	for ; bytes > 0; bytes -= largeRecord {
-		c.surely("a large record", func(ctx context.Context, conn *client.Conn) error {
+		c.surely("a large record", func(ctx context.Context, conn *ipcclient.Conn) error {
 			_, err := conn.UpdateEnvelope(ctx, row.Envelope)
 			return err
 		})

@@ -11,7 +11,7 @@ import (
 
 	"trunkline/engine/cluster/placement"
 	"trunkline/fuzz/rounds"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // clientPatience is how long a client of these tests waits for an answer before it gives up: longer
@@ -65,12 +65,12 @@ func (r *clusterRig) gaveUp(from, third *clusterNode, pid string, cut, heal func
 	t.Helper()
 	c := &clusterClient{node: third}
 	defer c.close()
-	c.surely("a process", func(ctx context.Context, conn *client.Conn) error {
-		_, err := conn.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: pid})
+	c.surely("a process", func(ctx context.Context, conn *ipcclient.Conn) error {
+		_, err := conn.CreateProcess(ctx, ipcclient.CreateProcess{PID: pid, UserID: pid})
 		return err
 	})
 	calls := func(c *clusterClient) (n int64) {
-		c.surely("the quota", func(ctx context.Context, conn *client.Conn) error {
+		c.surely("the quota", func(ctx context.Context, conn *ipcclient.Conn) error {
 			q, err := conn.CheckQuota(ctx, pid)
 			n = int64(q.LLMCalls)
 			return err
@@ -89,9 +89,9 @@ func (r *clusterRig) gaveUp(from, third *clusterNode, pid string, cut, heal func
 			if err != nil {
 				t.Fatal(err)
 			}
-			conn = client.New(nc)
+			conn = ipcclient.New(nc)
 		}
-		if _, err := conn.RecordUsage(ctx, client.RecordUsage{PID: pid, LLMCalls: 1}); err == nil {
+		if _, err := conn.RecordUsage(ctx, ipcclient.RecordUsage{PID: pid, LLMCalls: 1}); err == nil {
 			acked++
 		}
 		cancel()

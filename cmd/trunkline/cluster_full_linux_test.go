@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // smallDisk is a file system in memory whose size changes.
@@ -138,11 +138,11 @@ func TestClusterFullDisk(t *testing.T) {
 	}
 	n := r.owner(r.nodes...)
 	r.until("a change is refused", func() bool {
-		_, err := c.do(func(ctx context.Context, conn *client.Conn) error {
-			_, err := conn.RecordUsage(ctx, client.RecordUsage{PID: "p", LLMCalls: 1})
+		_, err := c.do(func(ctx context.Context, conn *ipcclient.Conn) error {
+			_, err := conn.RecordUsage(ctx, ipcclient.RecordUsage{PID: "p", LLMCalls: 1})
 			return err
 		})
-		var said *client.Error
+		var said *ipcclient.Error
 		switch {
 		case !errors.As(err, &said):
 			book.row("p").unknown++

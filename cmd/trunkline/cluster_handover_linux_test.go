@@ -16,7 +16,7 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/engine/cluster/placement"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // TestClusterHandOverRefusals: a client sends changes one behind the other while their partition
@@ -28,8 +28,8 @@ func TestClusterHandOverRefusals(t *testing.T) {
 	pid := keysOf(t, placement.Process, 3, 1)[1][0]
 	c := &clusterClient{node: r.nodes[0]}
 	defer c.close()
-	c.surely("a process", func(ctx context.Context, conn *client.Conn) error {
-		_, err := conn.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: pid})
+	c.surely("a process", func(ctx context.Context, conn *ipcclient.Conn) error {
+		_, err := conn.CreateProcess(ctx, ipcclient.CreateProcess{PID: pid, UserID: pid})
 		return err
 	})
 	var acked, unknown, refused int64
@@ -53,7 +53,7 @@ func TestClusterHandOverRefusals(t *testing.T) {
 			unknown += left
 		}
 	}
-	c.surely("what was counted", func(ctx context.Context, conn *client.Conn) error {
+	c.surely("what was counted", func(ctx context.Context, conn *ipcclient.Conn) error {
 		q, err := conn.CheckQuota(ctx, pid)
 		if n := int64(q.LLMCalls); err == nil && (n < acked || n > acked+unknown) {
 			t.Errorf("%d changes took effect, %d were acknowledged, %d are unknown", n, acked, unknown)

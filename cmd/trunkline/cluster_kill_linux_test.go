@@ -13,7 +13,7 @@ import (
 
 	"trunkline/codec/wire"
 	"trunkline/fuzz/rounds"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // usageBook is what clients know of the counters of processes.
@@ -57,11 +57,11 @@ func (b *usageBook) row(pid string) *usageRow {
 // create makes a process; an earlier attempt may have succeeded.
 func (b *usageBook) create(c *clusterClient, pid string) bool {
 	row := b.row(pid)
-	_, err := c.do(func(ctx context.Context, conn *client.Conn) error {
-		_, err := conn.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: pid})
+	_, err := c.do(func(ctx context.Context, conn *ipcclient.Conn) error {
+		_, err := conn.CreateProcess(ctx, ipcclient.CreateProcess{PID: pid, UserID: pid})
 		return err
 	})
-	var said *client.Error
+	var said *ipcclient.Error
 	row.created = row.created || err == nil || errors.As(err, &said) && strings.Contains(said.Message, "already exists")
 	return row.created
 }
@@ -69,12 +69,12 @@ func (b *usageBook) create(c *clusterClient, pid string) bool {
 // add adds one to the counter of a process.
 func (b *usageBook) add(c *clusterClient, pid string) bool {
 	row := b.row(pid)
-	var got client.Usage
-	sent, err := c.do(func(ctx context.Context, conn *client.Conn) (err error) {
-		got, err = conn.RecordUsage(ctx, client.RecordUsage{PID: pid, LLMCalls: 1})
+	var got ipcclient.Usage
+	sent, err := c.do(func(ctx context.Context, conn *ipcclient.Conn) (err error) {
+		got, err = conn.RecordUsage(ctx, ipcclient.RecordUsage{PID: pid, LLMCalls: 1})
 		return err
 	})
-	var said *client.Error
+	var said *ipcclient.Error
 	switch {
 	case err == nil:
 		row.acked++
@@ -97,11 +97,11 @@ func (b *usageBook) check(n *clusterNode) map[string]int64 {
 	defer c.close()
 	got := make(map[string]int64)
 	for pid, row := range b.procs {
-		var p client.Process
+		var p ipcclient.Process
 		var missing bool
-		c.surely("an answer", func(ctx context.Context, conn *client.Conn) (err error) {
+		c.surely("an answer", func(ctx context.Context, conn *ipcclient.Conn) (err error) {
 			p, err = conn.GetProcess(ctx, pid)
-			var said *client.Error
+			var said *ipcclient.Error
 			if missing = errors.As(err, &said) && said.Code == wire.NotFound; missing {
 				return nil
 			}
@@ -153,7 +153,7 @@ func (r *clusterRig) digest(nodes ...*clusterNode) (d [][]string) {
 	r.t.Helper()
 	c := &clusterClient{node: nodes[0]}
 	defer c.close()
-	c.surely("a digest", func(ctx context.Context, conn *client.Conn) error {
+	c.surely("a digest", func(ctx context.Context, conn *ipcclient.Conn) error {
 		s, err := conn.GetSystemStatus(ctx, true)
 		if err == nil {
 			d = [][]string{s.Digest.Kernel, s.Digest.Orchestration}

@@ -14,7 +14,7 @@ import (
 
 	"trunkline/codec/wire"
 	"trunkline/fuzz/rounds"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // counterCall is an operation on the counter of a process: it adds one, or reads.
@@ -74,9 +74,9 @@ func (h *counterHistory) load(perNode int) *clusterLoad {
 func (h *counterHistory) call(c *clusterClient, worker int, in counterCall) bool {
 	op := porcupine.Operation{ClientId: worker, Input: in, Call: int64(time.Since(h.began))}
 	var after int64
-	sent, err := c.do(func(ctx context.Context, conn *client.Conn) error {
+	sent, err := c.do(func(ctx context.Context, conn *ipcclient.Conn) error {
 		if in.add {
-			u, err := conn.RecordUsage(ctx, client.RecordUsage{PID: in.pid, LLMCalls: 1})
+			u, err := conn.RecordUsage(ctx, ipcclient.RecordUsage{PID: in.pid, LLMCalls: 1})
 			after = u.LLMCalls
 			return err
 		}
@@ -84,7 +84,7 @@ func (h *counterHistory) call(c *clusterClient, worker int, in counterCall) bool
 		after = p.Usage.LLMCalls
 		return err
 	})
-	var said *client.Error
+	var said *ipcclient.Error
 	switch {
 	case err == nil:
 		op.Output, op.Return = after, int64(time.Since(h.began))

@@ -13,7 +13,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/engine/cluster/placement"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ops"
 )
 
@@ -74,8 +74,8 @@ func steady(n *clusterNode, pids ...string) (clients []*steadyClient, end func()
 			continue
 		}
 		c := &clusterClient{node: n}
-		c.surely("a process", func(ctx context.Context, conn *client.Conn) error {
-			_, err := conn.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: pid})
+		c.surely("a process", func(ctx context.Context, conn *ipcclient.Conn) error {
+			_, err := conn.CreateProcess(ctx, ipcclient.CreateProcess{PID: pid, UserID: pid})
 			return err
 		})
 		counts := &steadyClient{partition: p}
@@ -83,8 +83,8 @@ func steady(n *clusterNode, pids ...string) (clients []*steadyClient, end func()
 		wg.Go(func() {
 			defer c.close()
 			for ctx.Err() == nil {
-				_, err := c.do(func(ctx context.Context, conn *client.Conn) error {
-					_, err := conn.RecordUsage(ctx, client.RecordUsage{PID: pid, LLMCalls: 1})
+				_, err := c.do(func(ctx context.Context, conn *ipcclient.Conn) error {
+					_, err := conn.RecordUsage(ctx, ipcclient.RecordUsage{PID: pid, LLMCalls: 1})
 					return err
 				})
 				if err == nil {
@@ -151,9 +151,9 @@ func TestClusterPartitions(t *testing.T) {
 		return dir
 	}
 	r := newClusterRigIn(t, nextDir, append(set, fmt.Sprint("cluster.partitions=", partitions), takesOrders(t))...)
-	r.dial = []client.Option{client.WithTLS(known)}
-	for name, opts := range map[string][]client.Option{"without a certificate": {client.WithTLS(stranger)}, "without TLS": nil} {
-		conn, err := client.Dial(t.Context(), r.nodes[0].kernel, opts...)
+	r.dial = []ipcclient.Option{ipcclient.WithTLS(known)}
+	for name, opts := range map[string][]ipcclient.Option{"without a certificate": {ipcclient.WithTLS(stranger)}, "without TLS": nil} {
+		conn, err := ipcclient.Dial(t.Context(), r.nodes[0].kernel, opts...)
 		if err == nil {
 			_, err = conn.Ping(t.Context(), nil)
 			conn.Close()

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"trunkline/fuzz/rounds"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // countedConn counts the writes that the system has taken.
@@ -35,12 +35,12 @@ func TestClusterPausedOwner(t *testing.T) {
 		old := r.owner(r.nodes...)
 		c := &clusterClient{node: old}
 		for _, pid := range []string{pid, queued} {
-			c.surely("a process", func(ctx context.Context, conn *client.Conn) error {
-				_, err := conn.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: pid})
+			c.surely("a process", func(ctx context.Context, conn *ipcclient.Conn) error {
+				_, err := conn.CreateProcess(ctx, ipcclient.CreateProcess{PID: pid, UserID: pid})
 				return err
 			})
 		}
-		c.surely("its start", func(ctx context.Context, conn *client.Conn) error {
+		c.surely("its start", func(ctx context.Context, conn *ipcclient.Conn) error {
 			_, err := conn.GetNextRunnable(ctx, true) // the one that was made first
 			return err
 		})
@@ -51,12 +51,12 @@ func TestClusterPausedOwner(t *testing.T) {
 		others := r.but(old)
 		next := r.owner(others...)
 		c = &clusterClient{node: next}
-		c.surely("a change", func(ctx context.Context, conn *client.Conn) error {
-			_, err := conn.RecordUsage(ctx, client.RecordUsage{PID: pid, LLMCalls: 7})
+		c.surely("a change", func(ctx context.Context, conn *ipcclient.Conn) error {
+			_, err := conn.RecordUsage(ctx, ipcclient.RecordUsage{PID: pid, LLMCalls: 7})
 			return err
 		})
-		c.surely("the end of a process", func(ctx context.Context, conn *client.Conn) error {
-			_, err := conn.TerminateProcess(ctx, client.TerminateProcess{PID: queued})
+		c.surely("the end of a process", func(ctx context.Context, conn *ipcclient.Conn) error {
+			_, err := conn.TerminateProcess(ctx, ipcclient.TerminateProcess{PID: queued})
 			return err
 		})
 		c.close()
@@ -65,7 +65,7 @@ func TestClusterPausedOwner(t *testing.T) {
 
 		r.until("the node that was stopped is a standby", func() bool { return old.role() == "standby" && old.isReady() })
 		c = &clusterClient{node: old}
-		c.surely("what the owner has", func(ctx context.Context, conn *client.Conn) error {
+		c.surely("what the owner has", func(ctx context.Context, conn *ipcclient.Conn) error {
 			p, err := conn.GetProcess(ctx, pid)
 			if err == nil && p.Usage.LLMCalls < 7 {
 				t.Errorf("the node that was stopped forwards: %+v", p)
@@ -80,29 +80,29 @@ func TestClusterPausedOwner(t *testing.T) {
 // each, and one for all.
 type staleReads struct {
 	t     *testing.T
-	conns []*client.Conn
+	conns []*ipcclient.Conn
 	wires []*countedConn
-	reads []func(context.Context, *client.Conn) (stale bool, err error)
+	reads []func(context.Context, *ipcclient.Conn) (stale bool, err error)
 	wg    sync.WaitGroup
 }
 
 func newStaleReads(t *testing.T, n *clusterNode, pid, queued string) *staleReads {
 	s := &staleReads{t: t}
-	s.reads = []func(context.Context, *client.Conn) (bool, error){
-		func(ctx context.Context, c *client.Conn) (bool, error) {
+	s.reads = []func(context.Context, *ipcclient.Conn) (bool, error){
+		func(ctx context.Context, c *ipcclient.Conn) (bool, error) {
 			p, err := c.GetProcess(ctx, pid)
 			return p.Usage.LLMCalls < 7, err
 		},
-		func(ctx context.Context, c *client.Conn) (bool, error) {
+		func(ctx context.Context, c *ipcclient.Conn) (bool, error) {
 			q, err := c.CheckQuota(ctx, pid)
 			return q.LLMCalls < 7, err
 		},
-		func(ctx context.Context, c *client.Conn) (bool, error) {
+		func(ctx context.Context, c *ipcclient.Conn) (bool, error) {
 			p, err := c.GetNextRunnable(ctx, false)
 			return p.PID == queued, err
 		},
-		func(ctx context.Context, c *client.Conn) (bool, error) {
-			list, err := c.ListProcesses(ctx, client.ListProcesses{UserID: pid})
+		func(ctx context.Context, c *ipcclient.Conn) (bool, error) {
+			list, err := c.ListProcesses(ctx, ipcclient.ListProcesses{UserID: pid})
 			return len(list.Processes) != 1 || list.Processes[0].Usage.LLMCalls < 7, err
 		},
 	}
@@ -112,7 +112,7 @@ func newStaleReads(t *testing.T, n *clusterNode, pid, queued string) *staleReads
 			t.Fatal(err)
 		}
 		w := &countedConn{Conn: nc}
-		c := client.New(w)
+		c := ipcclient.New(w)
 		t.Cleanup(func() { c.Close() })
 		if _, err := c.GetProcess(t.Context(), pid); err != nil { // the server has accepted it
 			t.Fatal(err)

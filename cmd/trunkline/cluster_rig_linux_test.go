@@ -21,7 +21,7 @@ import (
 
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ops"
 )
 
@@ -39,7 +39,7 @@ type clusterRig struct {
 	t     *testing.T
 	nodes []*clusterNode
 	links *netLinks // nil: the nodes reach each other directly
-	dial  []client.Option
+	dial  []ipcclient.Option
 	web   http.Client
 }
 
@@ -320,24 +320,24 @@ func (r *clusterRig) until(what string, is func() bool) {
 // clusterClient is a client of one node that connects again when its connection ends.
 type clusterClient struct {
 	node *clusterNode
-	conn *client.Conn
+	conn *ipcclient.Conn
 	wait time.Duration // for an answer, if not answerPatience
 }
 
 // do makes one request. sent is false if the server has not had it; with an error and true, it may
 // have taken effect.
-func (c *clusterClient) do(request func(context.Context, *client.Conn) error) (sent bool, err error) {
+func (c *clusterClient) do(request func(context.Context, *ipcclient.Conn) error) (sent bool, err error) {
 	ctx, cancel := context.WithTimeout(c.node.rig.t.Context(), cmp.Or(c.wait, answerPatience))
 	defer cancel()
 	if c.conn == nil || c.conn.Err() != nil {
 		c.close()
-		if c.conn, err = client.Dial(ctx, c.node.kernel, c.node.rig.dial...); err != nil {
+		if c.conn, err = ipcclient.Dial(ctx, c.node.kernel, c.node.rig.dial...); err != nil {
 			c.conn = nil
 			return false, err
 		}
 	}
 	if err = request(ctx, c.conn); err != nil {
-		var said *client.Error
+		var said *ipcclient.Error
 		if !errors.As(err, &said) {
 			c.close() // nothing is known of what it still answers
 		}
@@ -353,7 +353,7 @@ func (c *clusterClient) close() {
 }
 
 // surely repeats a request until it is answered.
-func (c *clusterClient) surely(what string, request func(context.Context, *client.Conn) error) {
+func (c *clusterClient) surely(what string, request func(context.Context, *ipcclient.Conn) error) {
 	t := c.node.rig.t
 	t.Helper()
 	c.node.rig.until(what+" at node "+c.node.id, func() bool {

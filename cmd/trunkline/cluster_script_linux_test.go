@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // The client script of the tour: where it connects, and what it does to one process each time.
@@ -133,7 +133,7 @@ func TestClusterScript(t *testing.T) {
 	}
 	c := &clusterClient{node: r.nodes[0]}
 	defer c.close()
-	c.surely("the counter", func(ctx context.Context, conn *client.Conn) error {
+	c.surely("the counter", func(ctx context.Context, conn *ipcclient.Conn) error {
 		p, err := conn.GetProcess(ctx, scriptPID)
 		if n := int(p.Usage.LLMCalls); err == nil && (n < scriptCalls*acked || n > scriptCalls*(acked+unknown)) {
 			t.Errorf("the counter is %d after %d acknowledged and %d unknown runs", n, acked, unknown)

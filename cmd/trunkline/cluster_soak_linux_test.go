@@ -17,7 +17,7 @@ import (
 
 	"trunkline/engine/obs"
 	"trunkline/fuzz/kit"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ops"
 )
 
@@ -144,7 +144,7 @@ func (s *soak) compare() {
 	s.rng.Shuffle(len(pids), func(i, j int) { pids[i], pids[j] = pids[j], pids[i] })
 	for _, pid := range pids[:min(len(pids), soakLook)] {
 		c := &clusterClient{node: s.one(s.nodes)}
-		c.surely("a counter of before", func(ctx context.Context, conn *client.Conn) error {
+		c.surely("a counter of before", func(ctx context.Context, conn *ipcclient.Conn) error {
 			p, err := conn.GetProcess(ctx, pid)
 			if err == nil && p.Usage.LLMCalls != s.known[pid] {
 				s.t.Errorf("node %s: the counter of %s is %d, and was %d", c.node.id, pid, p.Usage.LLMCalls, s.known[pid])

@@ -17,7 +17,7 @@ import (
 
 	"trunkline/codec/transcode"
 	"trunkline/fuzz/kit"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // TestFewDescriptors: with a low limit of open files connections are refused while there are
@@ -64,7 +64,7 @@ func TestFewDescriptors(t *testing.T) {
 	case <-ended:
 		t.Fatal("it does not serve")
 	}
-	var conns []*client.Conn
+	var conns []*ipcclient.Conn
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	refused := 0
@@ -73,7 +73,7 @@ func TestFewDescriptors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := client.New(nc)
+		c := ipcclient.New(nc)
 		defer c.Close()
 		_, err = c.Call(ctx, "kernel", "CreateProcess", body(t, fmt.Sprintf(`{"pid":"p%d","user_id":"u%[1]d"}`, i)))
 		switch {
@@ -90,7 +90,7 @@ func TestFewDescriptors(t *testing.T) {
 	}
 	// An event that no socket takes whole makes all of them leave their loops.
 	for i, c := range conns[1:] {
-		if _, err := c.Subscribe(ctx, client.Subscribe{EventTypes: []string{"big"}}); err != nil {
+		if _, err := c.Subscribe(ctx, ipcclient.Subscribe{EventTypes: []string{"big"}}); err != nil {
 			t.Fatalf("subscription %d: %v", i, err)
 		}
 	}

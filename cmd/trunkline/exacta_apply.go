@@ -14,10 +14,10 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/diff"
-	"trunkline/engine/exacta/relpath"
-	"trunkline/engine/exacta/wire"
-	"trunkline/handlers/exacta/client"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/diff"
+	"trunkline/engine/projects/relpath"
+	"trunkline/handlers/exacta/exactaclient"
 )
 
 func newExactaApplyCmd() *cobra.Command {
@@ -36,7 +36,7 @@ func newExactaApplyCmd() *cobra.Command {
 				return err
 			}
 		}
-		m, err := p.ask(ctx, "ApplyDiffSet", jsonx.Builder(wire.AppendTexts(p.payload().Name("diffs"), set.diffs)), nil)
+		m, err := p.ask(ctx, "ApplyDiffSet", jsonx.Builder(codec.AppendTexts(p.payload().Name("diffs"), set.diffs)), nil)
 		if err != nil {
 			return set.explain(err)
 		}
@@ -178,7 +178,7 @@ var diffRules = map[string]string{
 // explain names the place and the rule of a set that the server refused: its answer has them as
 // "diffs[0] token: line 3".
 func (s *diffSet) explain(err error) error {
-	var e *client.Error
+	var e *exactaclient.Error
 	if !errors.As(err, &e) {
 		return err
 	}
@@ -203,6 +203,6 @@ func refusedDiff(at diffPlace, bad *diff.Problem) error {
 	}
 	rule := diffRules[bad.Token]
 	rule = cmp.Or(rule, "the diff is damaged here")
-	e := &client.Error{Code: bad.Code, Message: fmt.Sprintf("%s:%d: %s", at.file, at.line, rule), Detail: detail}
+	e := &exactaclient.Error{Code: bad.Code, Message: fmt.Sprintf("%s:%d: %s", at.file, at.line, rule), Detail: detail}
 	return explained(projectStatus(e), e, "")
 }

@@ -13,8 +13,8 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/schema"
-	"trunkline/handlers/exacta/client"
+	"trunkline/engine/projects/schema"
+	"trunkline/handlers/exacta/exactaclient"
 )
 
 // maxPayload bounds the payload of a call, in bytes, and maxPayloadDepth its nesting: more is
@@ -63,14 +63,14 @@ func (f *callFlags) run(ctx context.Context, p *projectPeer, args []string) erro
 	if err != nil {
 		return err
 	}
-	project := client.Object(text).Text("project_id")
+	project := exactaclient.Object(text).Text("project_id")
 	end := execution{command: command}
 	if f.wait && end.may() && project != "" {
 		if err := end.watch(ctx, conn, project); err != nil {
 			return err
 		}
 	}
-	_, m, err := p.request(ctx, command, text, func(m *client.Message) error {
+	_, m, err := p.request(ctx, command, text, func(m *exactaclient.Message) error {
 		end.note(m)
 		return f.event(p.cmd, m)
 	})
@@ -85,16 +85,16 @@ func (f *callFlags) run(ctx context.Context, p *projectPeer, args []string) erro
 	if err != nil || !f.wait || !end.runs() {
 		return err
 	}
-	return end.wait(ctx, conn.Next, func(m *client.Message) error { return f.event(p.cmd, m) })
+	return end.wait(ctx, conn.Next, func(m *exactaclient.Message) error { return f.event(p.cmd, m) })
 }
 
 func isAnswer(err error) bool {
-	var e *client.Error
+	var e *exactaclient.Error
 	return errors.As(err, &e) && !e.Local
 }
 
 // event prints an event if that was asked for.
-func (f *callFlags) event(cmd *cobra.Command, m *client.Message) error {
+func (f *callFlags) event(cmd *cobra.Command, m *exactaclient.Message) error {
 	if !f.events {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (e *execution) runs() bool { return e.may() && (e.command != "Cancel" || e.
 
 // watch subscribes to the events of a project before the request is sent. Where that is refused, so
 // is the request.
-func (e *execution) watch(ctx context.Context, conn *client.Conn, project string) error {
+func (e *execution) watch(ctx context.Context, conn *exactaclient.Conn, project string) error {
 	id, err := conn.Subscribe(ctx, project, "", nil)
 	if err != nil {
 		return err
@@ -145,29 +145,29 @@ func (e *execution) watch(ctx context.Context, conn *client.Conn, project string
 }
 
 // note takes an event that comes before the response.
-func (e *execution) note(m *client.Message) {
+func (e *execution) note(m *exactaclient.Message) {
 	if m.Event == "StateChanged" && m.Payload.Text("to") == "Cancelling" {
 		e.cancelling = true
 	}
 }
 
 // wait waits until the execution ends; event gets all that comes. How it ended is the error.
-func (e *execution) wait(ctx context.Context, next func(context.Context) (*client.Message, error), event func(*client.Message) error) error {
-	var raised *client.Error
+func (e *execution) wait(ctx context.Context, next func(context.Context) (*exactaclient.Message, error), event func(*exactaclient.Message) error) error {
+	var raised *exactaclient.Error
 	failures := 0 // a second one is that of the rollback
 	for {
 		m, err := next(ctx)
 		if err != nil {
 			return err
 		}
-		if m.Kind != client.Event {
+		if m.Kind != exactaclient.Event {
 			continue
 		}
 		if err := event(m); err != nil {
 			return err
 		}
 		if m.Event == "ErrorRaised" && m.Correlation == e.correlation {
-			raised = client.ErrorOf(m.Payload.Object("error"))
+			raised = exactaclient.ErrorOf(m.Payload.Object("error"))
 			failures++
 		}
 		from := m.Payload.Text("from")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"trunkline/handlers/exacta/client"
+	"trunkline/handlers/exacta/exactaclient"
 )
 
 // wantRun checks the exit code, and that the outputs have some words.
@@ -219,7 +219,7 @@ func TestPreviewsAndDiagnostics(t *testing.T) {
 	}
 	defer p.conn.Close()
 	ctx, interrupt := context.WithCancel(t.Context())
-	_, err := p.ask(ctx, "Preview", p.payload().Int("timeout_seconds", 60), func(*client.Message) { interrupt() })
+	_, err := p.ask(ctx, "Preview", p.payload().Int("timeout_seconds", 60), func(*exactaclient.Message) { interrupt() })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("not interrupted: %v", err)
 	}

@@ -15,9 +15,9 @@ import (
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects/codec"
 	"trunkline/engine/smallfile"
-	"trunkline/handlers/exacta/client"
+	"trunkline/handlers/exacta/exactaclient"
 )
 
 // The environment of the commands on projects; it is no setting of a server.
@@ -44,7 +44,7 @@ type projectPeer struct {
 
 	cmd     *cobra.Command
 	target  string // the server's address, once it is known
-	conn    *client.Conn
+	conn    *exactaclient.Conn
 	project projectState
 }
 
@@ -102,7 +102,7 @@ func newOpenProjectCmd(cmd *cobra.Command, run func(ctx context.Context, p *proj
 }
 
 // dial connects to the server that the flags, the environment or the settings name.
-func (p *projectPeer) dial(ctx context.Context) (*client.Conn, error) {
+func (p *projectPeer) dial(ctx context.Context) (*exactaclient.Conn, error) {
 	if p.target == "" {
 		if err := p.find(); err != nil {
 			return nil, err
@@ -112,7 +112,7 @@ func (p *projectPeer) dial(ctx context.Context) (*client.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.Dial(ctx, p.target, client.Options{Token: token})
+	return exactaclient.Dial(ctx, p.target, exactaclient.Options{Token: token})
 }
 
 // find finds the address of the server and the file of its token. That of the context, or of the
@@ -172,7 +172,7 @@ func (p *projectPeer) open(ctx context.Context) error {
 	if err != nil {
 		return cli.Errorf(cli.CodeUsage, "cannot use the path %q: %w", p.path, err)
 	}
-	m, err := p.ask(ctx, "OpenProject", jsonx.Builder(wire.AppendText(jsonx.Build(nil).Name("path"), path)), nil)
+	m, err := p.ask(ctx, "OpenProject", jsonx.Builder(codec.AppendText(jsonx.Build(nil).Name("path"), path)), nil)
 	if err != nil {
 		return err
 	}
@@ -191,8 +191,8 @@ func (p *projectPeer) payload() jsonx.Builder {
 // ask sends a request and waits for its answer; event gets what comes before it. Warnings are
 // printed. When ctx ends first, an activity of the server is cancelled: it would go on for no
 // reader.
-func (p *projectPeer) ask(ctx context.Context, command string, payload jsonx.Builder, event func(*client.Message)) (*client.Message, error) {
-	id, m, err := p.request(ctx, command, payload.End(), func(m *client.Message) error {
+func (p *projectPeer) ask(ctx context.Context, command string, payload jsonx.Builder, event func(*exactaclient.Message)) (*exactaclient.Message, error) {
+	id, m, err := p.request(ctx, command, payload.End(), func(m *exactaclient.Message) error {
 		p.warn(m)
 		if event != nil {
 			event(m)
@@ -209,7 +209,7 @@ func (p *projectPeer) ask(ctx context.Context, command string, payload jsonx.Bui
 // request sends a request and returns its id and its response. An error that was raised for it is
 // an error, also where the response has none: of a build that failed, an intent that is unknown
 // (exacta D5, D15).
-func (p *projectPeer) request(ctx context.Context, command string, payload []byte, event func(*client.Message) error) (id string, m *client.Message, err error) {
+func (p *projectPeer) request(ctx context.Context, command string, payload []byte, event func(*exactaclient.Message) error) (id string, m *exactaclient.Message, err error) {
 	conn, err := p.connected(ctx)
 	if err != nil {
 		return "", nil, err
@@ -220,9 +220,9 @@ func (p *projectPeer) request(ctx context.Context, command string, payload []byt
 		return "", nil, err
 	}
 	var raised error
-	m, err = conn.Await(ctx, id, func(m *client.Message) error {
+	m, err = conn.Await(ctx, id, func(m *exactaclient.Message) error {
 		if m.Event == "ErrorRaised" && m.RequestID == id {
-			raised = client.ErrorOf(m.Payload.Object("error"))
+			raised = exactaclient.ErrorOf(m.Payload.Object("error"))
 		}
 		return event(m)
 	})
@@ -231,12 +231,12 @@ func (p *projectPeer) request(ctx context.Context, command string, payload []byt
 
 // limitOf returns how long the answer to a request may take.
 func limitOf(payload []byte) time.Duration {
-	seconds := min(max(client.Object(payload).Int("timeout_seconds"), 0), 3600)
+	seconds := min(max(exactaclient.Object(payload).Int("timeout_seconds"), 0), 3600)
 	return answerWithin + time.Duration(seconds)*time.Second
 }
 
 // connected returns the connection of the command.
-func (p *projectPeer) connected(ctx context.Context) (_ *client.Conn, err error) {
+func (p *projectPeer) connected(ctx context.Context) (_ *exactaclient.Conn, err error) {
 	if p.conn == nil {
 		p.conn, err = p.dial(ctx)
 	}
@@ -251,7 +251,7 @@ func (p *projectPeer) withdraw(request string) {
 }
 
 // warn prints an event of the log that is a warning.
-func (p *projectPeer) warn(m *client.Message) {
+func (p *projectPeer) warn(m *exactaclient.Message) {
 	if m.Event != "LogEntry" {
 		return
 	}
@@ -271,7 +271,7 @@ const (
 )
 
 // projectStatus returns the exit status of an error (exacta §4.21).
-func projectStatus(e *client.Error) int {
+func projectStatus(e *exactaclient.Error) int {
 	family, _, _ := strings.Cut(e.Code, "-")
 	switch {
 	case family == "CFG":
@@ -287,7 +287,7 @@ func projectStatus(e *client.Error) int {
 }
 
 // unapproved is the answer to an ExecutePlan of a plan that was not approved.
-type unapproved struct{ answer *client.Error }
+type unapproved struct{ answer *exactaclient.Error }
 
 // Error implements error.
 func (u unapproved) Error() string { return u.answer.Error() }
@@ -295,7 +295,7 @@ func (u unapproved) Error() string { return u.answer.Error() }
 // ofExecute finds out whether an ExecutePlan was refused for want of an approval: only that leads
 // from AwaitingApproval to ST-001 (exacta §4.8).
 func ofExecute(command string, err error) error {
-	var e *client.Error
+	var e *exactaclient.Error
 	if command == "ExecutePlan" && errors.As(err, &e) && e.Code == "ST-001" && strings.HasPrefix(e.Message, "Invalid state transition: AwaitingApproval ") {
 		return unapproved{e}
 	}
@@ -305,8 +305,8 @@ func ofExecute(command string, err error) error {
 // explain gives an error its exit status and a hint.
 func (p *projectPeer) explain(err error) error {
 	var done *cli.Error
-	var answer *client.Error
-	var lost *client.ConnError
+	var answer *exactaclient.Error
+	var lost *exactaclient.ConnError
 	var u unapproved
 	switch {
 	case err == nil || errors.As(err, &done):
@@ -326,13 +326,13 @@ func (p *projectPeer) explain(err error) error {
 }
 
 // explained returns an error with a code, its message and its detail.
-func explained(status int, e *client.Error, hint string) *cli.Error {
+func explained(status int, e *exactaclient.Error, hint string) *cli.Error {
 	return &cli.Error{Code: status, Err: errors.New(cli.VisibleLines(detailed(e))), Hint: hint, ServerCode: e.Code}
 }
 
 // detailed returns an error with its detail: behind it, or below it where that is of several lines,
 // as the output of a build.
-func detailed(e *client.Error) string {
+func detailed(e *exactaclient.Error) string {
 	detail := strings.TrimRight(e.Detail, "\n")
 	switch {
 	case detail == "":
@@ -343,7 +343,7 @@ func detailed(e *client.Error) string {
 	return e.Error() + " (" + detail + ")"
 }
 
-func recoveryHint(e *client.Error) string {
+func recoveryHint(e *exactaclient.Error) string {
 	switch {
 	case e.Code == "CFG-002" && strings.Contains(e.Message, "debug_commands"):
 		return "the server allows this over its unix socket, or with exacta.debug_commands"
@@ -368,7 +368,7 @@ const editForms = "name the file and quote the text, and the whole request for t
 	"'insert \"TEXT\" before \"LINE\" in FILE', 'create file FILE with \"TEXT\"', 'delete FILE', 'build'; several with a ';' between them"
 
 // stateHint returns what leads out of the state that refused a command.
-func stateHint(e *client.Error) string {
+func stateHint(e *exactaclient.Error) string {
 	from, _, _ := strings.Cut(strings.TrimPrefix(e.Message, "Invalid state transition: "), " ")
 	switch from {
 	case "AwaitingApproval":

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"trunkline/fuzz/kit/ipctest"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // serveProjects starts the program as a server of projects at a socket, and waits for it.
@@ -102,7 +102,7 @@ func TestPointsOnATerminal(t *testing.T) {
 // TestTerminalsGetNothingToObey: text of other clients in what call, sub and their errors print.
 func TestTerminalsGetNothingToObey(t *testing.T) {
 	addr := ipctest.Start(t).Addr
-	conn, err := client.Dial(t.Context(), addr)
+	conn, err := ipcclient.Dial(t.Context(), addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestTerminalsGetNothingToObey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Publish(t.Context(), client.Publish{EventType: "x", Payload: string(payload), Source: hostile}); err != nil {
+	if _, err := conn.Publish(t.Context(), ipcclient.Publish{EventType: "x", Payload: string(payload), Source: hostile}); err != nil {
 		t.Fatal(err)
 	}
 	r.wantEnd(0)

@@ -15,10 +15,10 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/plan"
-	"trunkline/engine/exacta/wire"
-	"trunkline/handlers/exacta/client"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/plan"
+	"trunkline/handlers/exacta/exactaclient"
 )
 
 // maxPlanFile bounds what is read of a plan's document, in bytes: 10 diffs and what is around them.
@@ -50,11 +50,11 @@ func newExactaPlanCmd() *cobra.Command {
 				return err
 			}
 		}
-		m, err := p.ask(ctx, "ExtractIntent", jsonx.Builder(wire.AppendText(p.payload().Name("user_input"), string(text))), nil)
+		m, err := p.ask(ctx, "ExtractIntent", jsonx.Builder(codec.AppendText(p.payload().Name("user_input"), string(text))), nil)
 		if err != nil {
 			return err
 		}
-		intent := append(client.Object(nil), m.Result.Object("intent")...)
+		intent := append(exactaclient.Object(nil), m.Result.Object("intent")...)
 		var shown shownPlan
 		if _, err = p.ask(ctx, "GeneratePlan", p.payload().Text("intent_id", intent.Text("id")), shown.take); err != nil {
 			return err
@@ -74,7 +74,7 @@ func newExactaPlanCmd() *cobra.Command {
 }
 
 // id returns the id of the plan.
-func (s *shownPlan) id() string { return client.Object(s.Plan).Text("id") }
+func (s *shownPlan) id() string { return exactaclient.Object(s.Plan).Text("id") }
 
 // short returns the part of an id that people type.
 func short(id string) string { return id[:min(len(id), 8)] }
@@ -128,7 +128,7 @@ func (p *projectPeer) activePlan(ctx context.Context) (*shownPlan, string, error
 // replayedPlan returns the active plan as the kept events have it, nil if they do not.
 func (p *projectPeer) replayedPlan(ctx context.Context) (*shownPlan, error) {
 	var shown, last shownPlan
-	err := p.replay(ctx, func(m *client.Message) {
+	err := p.replay(ctx, func(m *exactaclient.Message) {
 		if last.take(m); last.id() == p.project.PlanID {
 			shown = last
 		}
@@ -140,7 +140,7 @@ func (p *projectPeer) replayedPlan(ctx context.Context) (*shownPlan, error) {
 }
 
 // replay calls event for all events of the project that are kept.
-func (p *projectPeer) replay(ctx context.Context, event func(*client.Message)) error {
+func (p *projectPeer) replay(ctx context.Context, event func(*exactaclient.Message)) error {
 	oldest, err := p.subscribe(ctx, nil)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (p *projectPeer) replay(ctx context.Context, event func(*client.Message)) e
 		if err != nil {
 			return err
 		}
-		if m.Kind == client.Event {
+		if m.Kind == exactaclient.Event {
 			left--
 			event(m)
 		}
@@ -164,7 +164,7 @@ func (p *projectPeer) replay(ctx context.Context, event func(*client.Message)) e
 }
 
 // subscribe subscribes to the project's events behind one of them, and returns the result.
-func (p *projectPeer) subscribe(ctx context.Context, after *uint64) (client.Object, error) {
+func (p *projectPeer) subscribe(ctx context.Context, after *uint64) (exactaclient.Object, error) {
 	id, err := p.conn.Subscribe(ctx, p.project.ID, p.project.Session, after)
 	if err != nil {
 		return nil, err
@@ -173,12 +173,12 @@ func (p *projectPeer) subscribe(ctx context.Context, after *uint64) (client.Obje
 	if err != nil {
 		return nil, err
 	}
-	return append(client.Object(nil), m.Result...), nil
+	return append(exactaclient.Object(nil), m.Result...), nil
 }
 
 // storedPlan reads the document of the active plan: the files of a project are on this machine.
 func (p *projectPeer) storedPlan() (*shownPlan, string, error) {
-	if _, ok := wire.ParseID([]byte(p.project.PlanID)); !ok {
+	if _, ok := codec.ParseID([]byte(p.project.PlanID)); !ok {
 		return nil, "", fmt.Errorf("no id: %q", p.project.PlanID)
 	}
 	name := filepath.Join(p.project.Root, ".exacta", "plan", p.project.PlanID+".json")
@@ -198,7 +198,7 @@ func (p *projectPeer) storedPlan() (*shownPlan, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	shown := &shownPlan{Plan: client.Object(exacta.AppendPlanProposed(nil, doc)).Object("plan")}
+	shown := &shownPlan{Plan: exactaclient.Object(projects.AppendPlanProposed(nil, doc)).Object("plan")}
 	for i := range doc.Steps {
 		if s := &doc.Steps[i]; s.IsFile() {
 			shown.Diffs = append(shown.Diffs, shownDiff{s.ID, s.Diff})
@@ -230,7 +230,7 @@ func newExactaApproveCmd() *cobra.Command {
 	})
 }
 
-func (p *projectPeer) approve(ctx context.Context) (*client.Message, error) {
+func (p *projectPeer) approve(ctx context.Context) (*exactaclient.Message, error) {
 	return p.ask(ctx, "ApprovePlan", p.payload().Text("plan_id", p.project.PlanID), nil)
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/wire"
-	"trunkline/handlers/exacta/client"
+	"trunkline/engine/projects/codec"
+	"trunkline/handlers/exacta/exactaclient"
 )
 
 // projectVerbs lists the commands below.
@@ -71,7 +71,7 @@ func (p *projectPeer) showProject(ctx context.Context) error {
 	}
 	if s.State == "Failed" && !cli.JSON(p.cmd) {
 		why, raised := "the server that knew it has ended", ""
-		err := p.replay(ctx, func(m *client.Message) {
+		err := p.replay(ctx, func(m *exactaclient.Message) {
 			if m.Event == "ErrorRaised" {
 				raised, _, _ = strings.Cut(describe(m), "\n")
 			} else if m.Event == "StateChanged" && m.Payload.Text("to") == "Failed" && raised != "" {
@@ -87,7 +87,7 @@ func (p *projectPeer) showProject(ctx context.Context) error {
 }
 
 // showResult prints the result of a request, for people as a line.
-func (p *projectPeer) showResult(m *client.Message, text string) error {
+func (p *projectPeer) showResult(m *exactaclient.Message, text string) error {
 	if cli.JSON(p.cmd) {
 		return cli.WriteJSON(p.cmd.OutOrStdout(), json.RawMessage(m.Result))
 	}
@@ -152,7 +152,7 @@ func newExactaDiagnosticsCmd() *cobra.Command {
 		Example: "  trunkline exacta diagnostics report.zip --tree",
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, p *projectPeer, args []string) error {
-		b := jsonx.Builder(wire.AppendText(p.payload().Name("output_path"), args[0]))
+		b := jsonx.Builder(codec.AppendText(p.payload().Name("output_path"), args[0]))
 		m, err := p.ask(ctx, "ExportDiagnostics", b.Bool("include_debug", debug).Bool("include_project_tree", tree), nil)
 		if err != nil {
 			return err

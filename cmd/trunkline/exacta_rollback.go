@@ -14,11 +14,11 @@ import (
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta"
-	faults "trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/secret"
-	"trunkline/engine/exacta/wire"
-	"trunkline/handlers/exacta/client"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/secret"
+	"trunkline/handlers/exacta/exactaclient"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -63,10 +63,10 @@ func newExactaRollbackCmd() *cobra.Command {
 const pointsHint = "'trunkline exacta rollback --list' shows the rollback points"
 
 // openWorkspace opens the project of a path as a server does, with its lock unless it is only read.
-func openWorkspace(path, keyFile string, read bool) (*workspace.Project, *faults.Fault) {
+func openWorkspace(path, keyFile string, read bool) (*workspace.Project, *errcode.Fault) {
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return nil, faults.New("FS-001", err.Error(), "working directory")
+		return nil, errcode.New("FS-001", err.Error(), "working directory")
 	}
 	home, _ := os.UserHomeDir()
 	root, _, f := workspace.Locate(path, home, os.TempDir(), nil)
@@ -78,8 +78,8 @@ func openWorkspace(path, keyFile string, read bool) (*workspace.Project, *faults
 }
 
 // offline gives a fault of the disk its exit status and a hint.
-func offline(f *faults.Fault) *cli.Error {
-	e := &client.Error{Code: f.Code, Message: f.Message(), Detail: f.Detail}
+func offline(f *errcode.Fault) *cli.Error {
+	e := &exactaclient.Error{Code: f.Code, Message: f.Message(), Detail: f.Detail}
 	return explained(projectStatus(e), e, recoveryHint(e))
 }
 
@@ -120,7 +120,7 @@ func filesOf(entries []workspace.Entry) []string {
 
 // rollBack restores a point by the rules of exacta §4.8.
 func rollBack(cmd *cobra.Command, ws *workspace.Project, id string) error {
-	if key, ok := wire.ParseID([]byte(id)); ok {
+	if key, ok := codec.ParseID([]byte(id)); ok {
 		id = key.String()
 	} else {
 		points, f := ws.Points()
@@ -176,9 +176,9 @@ func atRest(ws *workspace.Project) error {
 	if st == nil {
 		return nil
 	}
-	state, known := exacta.ParseState(st.State)
-	if !known || st.Execution != nil || state == exacta.Executing || state == exacta.Paused || state == exacta.Cancelling {
-		e := offline(faults.New("ST-001", "an execution is not at its end", st.State, "Rollback"))
+	state, known := projects.ParseState(st.State)
+	if !known || st.Execution != nil || state == projects.Executing || state == projects.Paused || state == projects.Cancelling {
+		e := offline(errcode.New("ST-001", "an execution is not at its end", st.State, "Rollback"))
 		return e.WithHint("a server that opens the project resumes it or cancels it: 'trunkline exacta resume', 'trunkline exacta cancel'")
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/exacta/client"
+	"trunkline/handlers/exacta/exactaclient"
 )
 
 // reconnectWithin is how long a command that follows a project tries to reach its server again.
@@ -110,11 +110,11 @@ func (p *projectPeer) execute(ctx context.Context, command string, payload jsonx
 	end := execution{command: command, cancelling: p.project.State == "Cancelling"}
 	if v.bar != nil && command != "Cancel" {
 		if shown, _, err := p.activePlan(ctx); err == nil { // else the bar comes with the end of a step
-			v.begin(uint64(len(client.Object(shown.Plan).Objects("steps"))))
+			v.begin(uint64(len(exactaclient.Object(shown.Plan).Objects("steps"))))
 		}
 	}
 	after := p.project.StreamSeq
-	m, err := p.ask(ctx, command, payload, func(m *client.Message) {
+	m, err := p.ask(ctx, command, payload, func(m *exactaclient.Message) {
 		after = max(after, m.StreamSeq)
 		end.note(m)
 		v.show(m)
@@ -123,14 +123,14 @@ func (p *projectPeer) execute(ctx context.Context, command string, payload jsonx
 		return ofExecute(command, err)
 	}
 	end.correlation = m.Correlation
-	result := append(client.Object(nil), m.Result...)
+	result := append(exactaclient.Object(nil), m.Result...)
 	if end.runs() {
 		f := p.follower(after)
-		f.Reopen = func(ctx context.Context, conn *client.Conn) error {
+		f.Reopen = func(ctx context.Context, conn *exactaclient.Conn) error {
 			return p.goOn(ctx, f, conn, command, result.Text("execution_id"), &end)
 		}
 		defer f.Close()
-		err = end.wait(ctx, f.Next, func(m *client.Message) error {
+		err = end.wait(ctx, f.Next, func(m *exactaclient.Message) error {
 			p.warn(m)
 			return v.show(m)
 		})
@@ -150,18 +150,18 @@ func (p *projectPeer) execute(ctx context.Context, command string, payload jsonx
 	if command != "Cancel" && !cli.JSON(p.cmd) {
 		defer fmt.Fprintln(p.cmd.ErrOrStderr(), "take it back with: trunkline exacta close && trunkline exacta rollback "+cli.Visible(short(id)))
 	}
-	return p.showResult(&client.Message{Result: result}, done+" "+id)
+	return p.showResult(&exactaclient.Message{Result: result}, done+" "+id)
 }
 
 // follower returns one of the project's events.
-func (p *projectPeer) follower(after uint64) *client.Follower {
-	f := &client.Follower{Dial: p.dial, Project: p.project.ID, Session: p.project.Session, After: after, Within: reconnectWithin, Conn: p.conn, Lost: p.lost}
-	f.Reopen = func(ctx context.Context, conn *client.Conn) error { return p.reopen(ctx, f, conn) }
+func (p *projectPeer) follower(after uint64) *exactaclient.Follower {
+	f := &exactaclient.Follower{Dial: p.dial, Project: p.project.ID, Session: p.project.Session, After: after, Within: reconnectWithin, Conn: p.conn, Lost: p.lost}
+	f.Reopen = func(ctx context.Context, conn *exactaclient.Conn) error { return p.reopen(ctx, f, conn) }
 	return f
 }
 
 // reopen opens the project in a server that was started again and counts its events from 1.
-func (p *projectPeer) reopen(ctx context.Context, f *client.Follower, conn *client.Conn) error {
+func (p *projectPeer) reopen(ctx context.Context, f *exactaclient.Follower, conn *exactaclient.Conn) error {
 	p.conn = conn
 	if err := p.open(ctx); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (p *projectPeer) reopen(ctx context.Context, f *client.Follower, conn *clie
 }
 
 // goOn is reopen for an execution: where the end of the server paused it, it is resumed.
-func (p *projectPeer) goOn(ctx context.Context, f *client.Follower, conn *client.Conn, command, id string, end *execution) error {
+func (p *projectPeer) goOn(ctx context.Context, f *exactaclient.Follower, conn *exactaclient.Conn, command, id string, end *execution) error {
 	if err := p.reopen(ctx, f, conn); err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func newRunView(cmd *cobra.Command) *runView {
 }
 
 // show takes an event.
-func (v *runView) show(m *client.Message) error {
+func (v *runView) show(m *exactaclient.Message) error {
 	if v.quiet {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (v *runView) write(text, style string) error {
 }
 
 // progress moves the bar, which is of the steps that are applied.
-func (v *runView) progress(p client.Object) error {
+func (v *runView) progress(p exactaclient.Object) error {
 	if p.Text("phase") != "apply" {
 		return nil
 	}

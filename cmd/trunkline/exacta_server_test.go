@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/exacta/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
+	"trunkline/engine/projects/codec"
 	"trunkline/engine/stream"
 	"trunkline/handlers/exacta"
 )
@@ -48,9 +48,9 @@ func startProjects(t *testing.T, files map[string]string) *projectServer {
 func startProjectsIn(t *testing.T, dir string) *projectServer {
 	t.Helper()
 	s := &projectServer{t: t, dir: dir}
-	s.srv = exacta.New(exacta.Config{Logger: slog.New(slog.DiscardHandler), Seed: "t1", Clock: wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC))})
+	s.srv = exacta.New(exacta.Config{Logger: slog.New(slog.DiscardHandler), Seed: "t1", Clock: codec.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC))})
 	s.host = stream.NewHost(stream.Config{
-		Open:   func(p *link.Port) link.Session { return s.srv.Open(p, exacta.Unix, nil) },
+		Open:   func(p *connection.Port) connection.Session { return s.srv.Open(p, exacta.Unix, nil) },
 		Limits: s.srv.SocketLimits(),
 	})
 	ln, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))

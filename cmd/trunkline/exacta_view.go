@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/handlers/exacta/client"
+	"trunkline/handlers/exacta/exactaclient"
 )
 
 // paint is how text is shown on an output.
@@ -98,7 +98,7 @@ type shownDiff struct {
 }
 
 // take adds what an event has of a plan.
-func (s *shownPlan) take(m *client.Message) {
+func (s *shownPlan) take(m *exactaclient.Message) {
 	switch m.Event {
 	case "PlanProposed":
 		s.Plan, s.Diffs = append([]byte(nil), m.Payload.Object("plan")...), nil
@@ -118,7 +118,7 @@ func (s *shownPlan) take(m *client.Message) {
 
 // show prints a plan with its diffs; status is empty where it is not known.
 func (s *shownPlan) show(cmd *cobra.Command, status string) error {
-	p, plan := paintOn(cmd), client.Object(s.Plan)
+	p, plan := paintOn(cmd), exactaclient.Object(s.Plan)
 	head := fmt.Sprintf("Plan %s, version %d, about %d tokens", plan.Text("id"), plan.Int("version"), plan.Int("estimated_tokens"))
 	if status != "" {
 		head += ", " + status
@@ -157,7 +157,7 @@ func (s *shownPlan) show(cmd *cobra.Command, status string) error {
 }
 
 // describe returns an event in words.
-func describe(m *client.Message) string {
+func describe(m *exactaclient.Message) string {
 	p := m.Payload
 	switch m.Event {
 	case "StateChanged":
@@ -179,7 +179,7 @@ func describe(m *client.Message) string {
 	case "LogEntry":
 		return p.Text("level") + " " + p.Text("component") + ": " + p.Text("message")
 	case "ErrorRaised":
-		return detailed(client.ErrorOf(p.Object("error")))
+		return detailed(exactaclient.ErrorOf(p.Object("error")))
 	}
 	return ""
 }
@@ -247,7 +247,7 @@ func newExactaWatchCmd() *cobra.Command {
 }
 
 // showEvent prints an event.
-func (p *projectPeer) showEvent(m *client.Message) error {
+func (p *projectPeer) showEvent(m *exactaclient.Message) error {
 	out := paintOn(p.cmd)
 	if cli.JSON(p.cmd) {
 		return writeLine(out.w, m.Raw)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/config"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // suspectAfter is how long a server may send nothing before it is asked whether it speaks another
@@ -21,9 +21,9 @@ const suspectAfter = time.Second
 // errSilent is a timeout of a server that sent not a single frame.
 var errSilent = errors.New("the server sent nothing")
 
-// ask runs do, whose requests go to conn. It ends early with a client.Foreign when the server is
+// ask runs do, whose requests go to conn. It ends early with a ipcclient.Foreign when the server is
 // silent and turns out to speak another protocol.
-func (f *peerFlags) ask(ctx context.Context, conn *client.Conn, do func(ctx context.Context) error) error {
+func (f *peerFlags) ask(ctx context.Context, conn *ipcclient.Conn, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var probe sync.WaitGroup
 	probe.Add(1)
@@ -43,7 +43,7 @@ func (f *peerFlags) ask(ctx context.Context, conn *client.Conn, do func(ctx cont
 		probe.Done()
 	}
 	probe.Wait()
-	var other client.Foreign
+	var other ipcclient.Foreign
 	switch {
 	case err != nil && errors.As(cause, &other):
 		return other
@@ -54,12 +54,12 @@ func (f *peerFlags) ask(ctx context.Context, conn *client.Conn, do func(ctx cont
 }
 
 // probe asks the server in HTTP.
-func (f *peerFlags) probe(ctx context.Context) client.Foreign {
+func (f *peerFlags) probe(ctx context.Context) ipcclient.Foreign {
 	cfg, err := f.tls()
 	if err != nil {
 		return ""
 	}
-	return client.Probe(ctx, f.target, client.WithTLS(cfg))
+	return ipcclient.Probe(ctx, f.target, ipcclient.WithTLS(cfg))
 }
 
 // settingsHere are the settings that a server would start with here; none if they are not valid.
@@ -72,8 +72,8 @@ func settingsHere(cmd *cobra.Command) []config.Row {
 }
 
 // foreignHint names the listener that was met by the settings here, and the one that was meant.
-func (f *peerFlags) foreignHint(other client.Foreign) string {
-	if other == client.TLS {
+func (f *peerFlags) foreignHint(other ipcclient.Foreign) string {
+	if other == ipcclient.TLS {
 		return "--tls-ca names the certificates to trust and switches TLS on, --tls-cert and --tls-key are what to show"
 	}
 	met, meant := "", "another address"

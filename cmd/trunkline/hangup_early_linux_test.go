@@ -55,7 +55,7 @@ func hangUpEarly(t *testing.T, environ []string) {
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	untilTrue(t, "the reload", func() bool {
+	kit.Until(t, "the reload", func() bool {
 		select {
 		case err := <-ended:
 			t.Fatalf("the server ended: %v, %s", err, &log)

@@ -12,7 +12,7 @@ import (
 	"trunkline/codec/wire"
 	"trunkline/engine/kernel"
 	"trunkline/handlers/ipc"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // The texts of a server are those of its protocol, so that every client can compare them. What a
@@ -37,7 +37,7 @@ type request struct {
 
 // callError gives an answer of the server its exit code and a hint.
 func callError(err error, r request) error {
-	var said *client.Error
+	var said *ipcclient.Error
 	if !errors.As(err, &said) {
 		return err
 	}
@@ -47,7 +47,7 @@ func callError(err error, r request) error {
 	}
 }
 
-func (r *request) hint(said *client.Error) string {
+func (r *request) hint(said *ipcclient.Error) string {
 	switch {
 	case r.mixed != "":
 		return r.mixed
@@ -160,8 +160,8 @@ const searched = 100
 
 // mixedUp looks, after an identifier was not found, whether it is one of the other kind: a session
 // is no process, and the session_id of a process names neither.
-func mixedUp(ctx context.Context, conn *client.Conn, info ipc.MethodInfo, err error) string {
-	var said *client.Error
+func mixedUp(ctx context.Context, conn *ipcclient.Conn, info ipc.MethodInfo, err error) string {
+	var said *ipcclient.Error
 	if !errors.As(err, &said) || said.Code != wire.NotFound || len(info.Fields) == 0 {
 		return ""
 	}
@@ -188,7 +188,7 @@ func mixedUp(ctx context.Context, conn *client.Conn, info ipc.MethodInfo, err er
 	default:
 		return ""
 	}
-	page, err := conn.ListProcesses(ctx, client.ListProcesses{Limit: searched})
+	page, err := conn.ListProcesses(ctx, ipcclient.ListProcesses{Limit: searched})
 	if err != nil {
 		return ""
 	}

@@ -10,7 +10,7 @@ import (
 	"trunkline/codec/wire"
 	"trunkline/fuzz/kit/ipctest"
 	"trunkline/handlers/ipc"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // TestCallHints: what is wrong is answered with what would be right. The server's texts stay as
@@ -71,7 +71,7 @@ func TestHintsOfWhatMaySucceedLater(t *testing.T) {
 		"Storage cannot be written; try again": "the disk of the server's store.dir",
 		"Kernel request queue is full":         "the server is saturated",
 	} {
-		got := r.hint(&client.Error{Code: wire.ResourceExhausted, Message: message, Retryable: true})
+		got := r.hint(&ipcclient.Error{Code: wire.ResourceExhausted, Message: message, Retryable: true})
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %s", message, got)
 		}

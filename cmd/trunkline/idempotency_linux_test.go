@@ -13,7 +13,7 @@ import (
 
 	"trunkline/codec/wire"
 	"trunkline/fuzz/rounds"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // keyedLoad is clients that add to counters of their own. They repeat each request with its key, at
@@ -42,13 +42,13 @@ type keyedClient struct {
 }
 
 // call makes a request until it has an answer. false: the load ends, or the answer is an error.
-func (c *keyedClient) call(ctx context.Context, key string, request func(context.Context, *client.Conn) error) bool {
+func (c *keyedClient) call(ctx context.Context, key string, request func(context.Context, *ipcclient.Conn) error) bool {
 	r := c.node.rig
 	for ctx.Err() == nil {
-		_, err := c.do(func(ctx context.Context, conn *client.Conn) error {
-			return request(client.WithIdempotencyKey(ctx, key), conn)
+		_, err := c.do(func(ctx context.Context, conn *ipcclient.Conn) error {
+			return request(ipcclient.WithIdempotencyKey(ctx, key), conn)
 		})
-		var said *client.Error
+		var said *ipcclient.Error
 		if err == nil {
 			return true
 		}
@@ -69,17 +69,17 @@ func (l *keyedLoad) work(ctx context.Context, w int) {
 	c := &keyedClient{clusterClient: clusterClient{node: l.rig.nodes[w%len(l.rig.nodes)]}, next: w}
 	defer c.close()
 	pid := fmt.Sprint("worker", w)
-	if !c.call(ctx, uuid.NewString(), func(ctx context.Context, conn *client.Conn) error {
-		_, err := conn.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: pid})
+	if !c.call(ctx, uuid.NewString(), func(ctx context.Context, conn *ipcclient.Conn) error {
+		_, err := conn.CreateProcess(ctx, ipcclient.CreateProcess{PID: pid, UserID: pid})
 		return err
 	}) {
 		return
 	}
 	var keys []string
 	add := func(n int) bool {
-		var usage client.Usage
-		if !c.call(ctx, keys[n-1], func(ctx context.Context, conn *client.Conn) (err error) {
-			usage, err = conn.RecordUsage(ctx, client.RecordUsage{PID: pid, LLMCalls: 1})
+		var usage ipcclient.Usage
+		if !c.call(ctx, keys[n-1], func(ctx context.Context, conn *ipcclient.Conn) (err error) {
+			usage, err = conn.RecordUsage(ctx, ipcclient.RecordUsage{PID: pid, LLMCalls: 1})
 			return err
 		}) {
 			return false

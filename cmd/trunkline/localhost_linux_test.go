@@ -28,7 +28,7 @@ func TestLocalhostIsBothLoopbackAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	untilTrue(t, "serving", func() bool { return log.Has("INF serving") })
+	kit.Until(t, "serving", func() bool { return log.Has("INF serving") })
 	for _, name := range []string{"kernel ipc", "http", "toolhost", "threads http", "threads lines", "exacta"} {
 		m := regexp.MustCompile(`(?m)^` + name + ` listening on 127\.0\.0\.1:(\d+) \(tcp\)\n` + name +
 			` listening on \[::1\]:(\d+) \(tcp\)$`).FindStringSubmatch(log.String())
@@ -74,7 +74,7 @@ func TestToolsOnLocalhost(t *testing.T) {
 	shown := regexp.MustCompile(`(?m)^toolhost listening on tcp://127\.0\.0\.1:(\d+)\n` +
 		`toolhost listening on tcp://\[::1\]:(\d+)$`)
 	var m []string
-	untilTrue(t, "serving", func() bool { m = shown.FindStringSubmatch(log.String()); return m != nil })
+	kit.Until(t, "serving", func() bool { m = shown.FindStringSubmatch(log.String()); return m != nil })
 	if m[1] != m[2] {
 		t.Errorf("two ports: %q", m)
 	}

@@ -13,20 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"trunkline/fuzz/kit"
 )
-
-// untilTrue waits for what a loaded machine takes long for.
-func untilTrue(t *testing.T, what string, met func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !met(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s did not happen", what)
-		}
-	}
-}
 
 // TestAServerOutlivesTheReaderOfItsLog: lines that cannot be written are counted, and the server
 // serves on, drains and exits with 0. A parent that ignores SIGPIPE, as systemd does, is no
@@ -68,7 +57,7 @@ func lookAtLostLog(t *testing.T, first string) {
 		t.Fatal(err)
 	}
 	dropped := regexp.MustCompile(`(?m)^trunkline_log_lines_dropped_total [1-9]`)
-	untilTrue(t, "a count of dropped lines", func() bool {
+	kit.Until(t, "a count of dropped lines", func() bool {
 		select {
 		case err := <-ended:
 			t.Fatalf("the server ended: %v", err)
@@ -108,7 +97,7 @@ func TestAToolServerOutlivesTheReaderOfItsLog(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	var c net.Conn
-	untilTrue(t, "a connection", func() bool {
+	kit.Until(t, "a connection", func() bool {
 		select {
 		case err := <-ended:
 			t.Fatalf("the server ended: %v", err)

@@ -16,7 +16,7 @@ import (
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/smallfile"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // envAddr names the server for call, sub, pub and status; it is no setting of a server.
@@ -53,7 +53,7 @@ func (f *peerFlags) addTrust(fs *pflag.FlagSet) {
 }
 
 // with connects, runs do within the timeout and disconnects.
-func (f *peerFlags) with(cmd *cobra.Command, do func(ctx context.Context, conn *client.Conn) error) error {
+func (f *peerFlags) with(cmd *cobra.Command, do func(ctx context.Context, conn *ipcclient.Conn) error) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
 	conn, err := f.dial(ctx, cmd)
@@ -64,12 +64,12 @@ func (f *peerFlags) with(cmd *cobra.Command, do func(ctx context.Context, conn *
 	return f.explain(f.ask(ctx, conn, func(ctx context.Context) error { return do(ctx, conn) }))
 }
 
-func (f *peerFlags) dial(ctx context.Context, cmd *cobra.Command) (*client.Conn, error) {
+func (f *peerFlags) dial(ctx context.Context, cmd *cobra.Command) (*ipcclient.Conn, error) {
 	addr, secure, err := f.where(cmd)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := client.Dial(ctx, addr, secure)
+	conn, err := ipcclient.Dial(ctx, addr, secure)
 	if err != nil {
 		return nil, f.explain(err)
 	}
@@ -78,7 +78,7 @@ func (f *peerFlags) dial(ctx context.Context, cmd *cobra.Command) (*client.Conn,
 
 // where checks the flags and returns the server's address and whether to speak TLS; all its errors
 // are about usage.
-func (f *peerFlags) where(cmd *cobra.Command) (addr string, secure client.Option, err error) {
+func (f *peerFlags) where(cmd *cobra.Command) (addr string, secure ipcclient.Option, err error) {
 	if err := f.checkTimeout(); err != nil {
 		return "", nil, err
 	}
@@ -87,7 +87,7 @@ func (f *peerFlags) where(cmd *cobra.Command) (addr string, secure client.Option
 	}
 	f.target, f.cmd = addr, cmd
 	cfg, err := f.tls()
-	return addr, client.WithTLS(cfg), err
+	return addr, ipcclient.WithTLS(cfg), err
 }
 
 func (f *peerFlags) checkTimeout() error {
@@ -167,9 +167,9 @@ func (f *peerFlags) tls() (*tls.Config, error) {
 // explain gives an error of the connection or the wait its exit code and a hint; answers of the
 // server stay as they are.
 func (f *peerFlags) explain(err error) error {
-	var lost *client.ConnError
-	var said *client.Error
-	var other client.Foreign
+	var lost *ipcclient.ConnError
+	var said *ipcclient.Error
+	var other ipcclient.Foreign
 	switch {
 	case err == nil || errors.As(err, &said):
 		return err

@@ -14,8 +14,8 @@ import (
 
 	"trunkline/cmd/trunkline/internal/benchview"
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/engine/link"
-	"trunkline/handlers/ipc/client"
+	"trunkline/engine/connection"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // maxPings bounds a run.
@@ -100,7 +100,7 @@ func (f *pingFlags) open(cmd *cobra.Command, args []string) (*pinger, error) {
 		target: f.target,
 		trip: func(ctx context.Context) error {
 			_, err := conn.Call(ctx, "kernel", "Ping", nil)
-			if said := (*client.Error)(nil); errors.As(err, &said) && strings.HasPrefix(said.Message, "Unknown ") {
+			if said := (*ipcclient.Error)(nil); errors.As(err, &said) && strings.HasPrefix(said.Message, "Unknown ") {
 				return nil // a server without the method answers as fast
 			}
 			return err
@@ -180,7 +180,7 @@ func (f *pingFlags) ping(ctx context.Context, p *pinger) (r pingResult, err erro
 	r.Target = p.target
 	var took []time.Duration
 	for r.Sent < f.count && err == nil {
-		if r.Sent > 0 && !link.Pause(ctx, f.interval) {
+		if r.Sent > 0 && !connection.Pause(ctx, f.interval) {
 			break
 		}
 		r.Sent++

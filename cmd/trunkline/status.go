@@ -13,7 +13,7 @@ import (
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/codec/transcode"
 	"trunkline/engine/obs"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ops"
 )
 
@@ -90,7 +90,7 @@ func (f *statusFlags) parts(cmd *cobra.Command) (ask func(context.Context) *syst
 		return nil, err
 	}
 	var addr string
-	var secure client.Option
+	var secure ipcclient.Option
 	if skipped := f.addr == "" && (cmd.Flags().Changed("addr") || notInContext(cmd)); !skipped {
 		if addr, secure, err = f.peerFlags.where(cmd); err != nil {
 			return nil, err
@@ -153,7 +153,7 @@ type kernelState struct {
 	// Digest is one number for all the digests in Status.
 	Digest string `json:"digest,omitempty"`
 
-	reply client.Status
+	reply ipcclient.Status
 	hint  string // what to do about Error
 }
 
@@ -198,7 +198,7 @@ func (s *adminState) askStore(ctx context.Context, server adminServer) error {
 	return err
 }
 
-func (f *statusFlags) askKernel(ctx context.Context, addr string, secure client.Option) *kernelState {
+func (f *statusFlags) askKernel(ctx context.Context, addr string, secure ipcclient.Option) *kernelState {
 	s := &kernelState{Addr: addr}
 	if err := s.ask(ctx, f, secure); err != nil {
 		err = f.explain(err)
@@ -211,13 +211,13 @@ func (f *statusFlags) askKernel(ctx context.Context, addr string, secure client.
 	return s
 }
 
-func (s *kernelState) ask(ctx context.Context, f *statusFlags, secure client.Option) error {
-	conn, err := client.Dial(ctx, s.Addr, secure)
+func (s *kernelState) ask(ctx context.Context, f *statusFlags, secure ipcclient.Option) error {
+	conn, err := ipcclient.Dial(ctx, s.Addr, secure)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	question, _ := (&client.GetSystemStatus{Digest: f.digest}).MarshalMsg(nil)
+	question, _ := (&ipcclient.GetSystemStatus{Digest: f.digest}).MarshalMsg(nil)
 	var body []byte
 	err = f.ask(ctx, conn, func(ctx context.Context) error {
 		body, err = conn.Call(ctx, "kernel", "GetSystemStatus", question)

@@ -10,7 +10,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/engine/obs"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ops"
 )
 
@@ -104,13 +104,13 @@ func (s *kernelState) rows(t *table) {
 	}
 }
 
-func byState(c client.StateCounts) string {
+func byState(c ipcclient.StateCounts) string {
 	return fmt.Sprintf("new %d, ready %d, running %d, waiting %d, blocked %d, terminated %d, zombie %d",
 		c.New, c.Ready, c.Running, c.Waiting, c.Blocked, c.Terminated, c.Zombie)
 }
 
 // digestNumber returns one number for all digests.
-func digestNumber(d *client.Digest) string {
+func digestNumber(d *ipcclient.Digest) string {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, strings.Join(d.Kernel, " ")+"\n"+strings.Join(d.Orchestration, " "))
 	return fmt.Sprintf("%016x", h.Sum64())
@@ -119,7 +119,7 @@ func digestNumber(d *client.Digest) string {
 // perRow is how many digests stand in one row.
 const perRow = 4
 
-func digestRows(t *table, d *client.Digest, whole string) {
+func digestRows(t *table, d *ipcclient.Digest, whole string) {
 	note := ""
 	switch {
 	case d.Index == 0: // without a journal, changes are not counted

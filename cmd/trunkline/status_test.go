@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ops"
 )
 
@@ -91,7 +91,7 @@ func TestStoreLine(t *testing.T) {
 }
 
 func TestDigestRows(t *testing.T) {
-	d := client.Digest{Kernel: []string{"a", "b", "c", "d", "e", "g"}, Orchestration: []string{"o"}, Index: 7, Through: 7}
+	d := ipcclient.Digest{Kernel: []string{"a", "b", "c", "d", "e", "g"}, Orchestration: []string{"o"}, Index: 7, Through: 7}
 	whole := digestNumber(&d)
 	var s table
 	digestRows(&s, &d, whole)
@@ -105,13 +105,13 @@ func TestDigestRows(t *testing.T) {
 	if s[0][1] != whole+" (of no one moment: 2 records were written meanwhile)" {
 		t.Errorf("%s", s[0][1])
 	}
-	f := func(d client.Digest, same bool) {
+	f := func(d ipcclient.Digest, same bool) {
 		t.Helper()
 		if got := digestNumber(&d); (got == whole) != same {
 			t.Errorf("%+v: %s, before %s", d, got, whole)
 		}
 	}
-	f(client.Digest{Kernel: d.Kernel, Orchestration: d.Orchestration, Index: 50, Through: 51}, true)
-	f(client.Digest{Kernel: []string{"a", "b", "c", "d", "e", "h"}, Orchestration: []string{"o"}}, false)
-	f(client.Digest{Kernel: []string{"a", "b", "c", "d", "e"}, Orchestration: []string{"g", "o"}}, false)
+	f(ipcclient.Digest{Kernel: d.Kernel, Orchestration: d.Orchestration, Index: 50, Through: 51}, true)
+	f(ipcclient.Digest{Kernel: []string{"a", "b", "c", "d", "e", "h"}, Orchestration: []string{"o"}}, false)
+	f(ipcclient.Digest{Kernel: []string{"a", "b", "c", "d", "e"}, Orchestration: []string{"g", "o"}}, false)
 }

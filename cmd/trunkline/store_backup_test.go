@@ -25,7 +25,7 @@ import (
 	"trunkline/engine/kernel"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/rounds"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // program is the program as a process of its own.
@@ -78,7 +78,7 @@ func startStoreServer(t *testing.T, dir, mode string, round int) *storeServer {
 	ctx, cancel := context.WithCancel(t.Context())
 	s.stop = cancel
 	for w := range 3 {
-		c, err := client.Dial(ctx, s.addr)
+		c, err := ipcclient.Dial(ctx, s.addr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,10 +96,10 @@ func startStoreServer(t *testing.T, dir, mode string, round int) *storeServer {
 }
 
 // create makes a process; false means that the server is gone.
-func (s *storeServer) create(ctx context.Context, c *client.Conn, pid string) bool {
+func (s *storeServer) create(ctx context.Context, c *ipcclient.Conn, pid string) bool {
 	s.rest.RLock()
 	defer s.rest.RUnlock()
-	_, err := c.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: pid})
+	_, err := c.CreateProcess(ctx, ipcclient.CreateProcess{PID: pid, UserID: pid})
 	if err != nil {
 		return false
 	}

@@ -39,7 +39,7 @@ func startUnderUmask(t *testing.T, dir string, args ...string) *underUmask {
 // serve waits until the run serves, and ends it.
 func (r *underUmask) serve(t *testing.T, meanwhile func()) {
 	t.Helper()
-	untilTrue(t, "serving", func() bool { return r.log.Has(`"msg":"serving"`) })
+	kit.Until(t, "serving", func() bool { return r.log.Has(`"msg":"serving"`) })
 	meanwhile()
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestFilesOfAStoreAreOfItsOwner(t *testing.T) {
 			"--set=cluster.node="+name, "--set=cluster.routes="+strings.Join(routes, ","), "--set=cluster.listen_addr="+addr,
 			"--set=cluster.peer_addr="+kit.Reserve(t))...))
 	}
-	untilTrue(t, "an owner", func() bool {
+	kit.Until(t, "an owner", func() bool {
 		return slices.ContainsFunc(nodes, func(n *underUmask) bool { return n.log.Has("this node owns the journal") })
 	})
 	for _, n := range nodes {

@@ -20,7 +20,7 @@ import (
 	"trunkline/codec/jsonx"
 	"trunkline/codec/wire"
 	"trunkline/engine/bus"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // The waits between two attempts to reconnect: each is about half as long again as the one before,
@@ -89,7 +89,7 @@ func endedBySignal(ctx context.Context, err error) error {
 }
 
 // request makes patterns of the arguments with a wildcard, and types of the others.
-func (f *subFlags) request(args []string) (in client.Subscribe, err error) {
+func (f *subFlags) request(args []string) (in ipcclient.Subscribe, err error) {
 	in.SubscriberID = f.subscriber
 	for _, name := range args {
 		switch {
@@ -109,9 +109,9 @@ func (f *subFlags) request(args []string) (in client.Subscribe, err error) {
 type subscriber struct {
 	cmd     *cobra.Command
 	flags   *subFlags
-	in      client.Subscribe
-	conn    *client.Conn
-	sub     *client.Subscription
+	in      ipcclient.Subscribe
+	conn    *ipcclient.Conn
+	sub     *ipcclient.Subscription
 	printed int
 }
 
@@ -177,7 +177,7 @@ func (s *subscriber) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var sub *client.Subscription
+	var sub *ipcclient.Subscription
 	err = s.flags.ask(ctx, conn, func(ctx context.Context) error {
 		sub, err = conn.Subscribe(ctx, s.in)
 		return err
@@ -208,14 +208,14 @@ func (s *subscriber) reopen(ctx context.Context, pace backoff.BackOff) error {
 // side does not trust the other, or the peer is no server for this request. Everything that is no
 // fault of the connection, such as a lost stdout, lasts too.
 func lasting(err error) bool {
-	var said *client.Error
+	var said *ipcclient.Error
 	var untrusted *tls.CertificateVerificationError
 	var op *net.OpError
-	var lost *client.ConnError
+	var lost *ipcclient.ConnError
 	switch {
 	case errors.As(err, &said):
 		return !said.Retryable && said.Code != wire.Unavailable
-	case errors.As(err, &untrusted), errors.Is(err, fs.ErrPermission), errors.Is(err, client.ErrProtocol):
+	case errors.As(err, &untrusted), errors.Is(err, fs.ErrPermission), errors.Is(err, ipcclient.ErrProtocol):
 		return true
 	case errors.As(err, &op) && op.Op == "remote error": // an alert of TLS
 		return true
@@ -228,7 +228,7 @@ func (s *subscriber) explained(err error) error {
 	switch {
 	case errors.Is(err, errEnded):
 		return cli.Errorf(cli.CodeUnavailable, "%w", err).WithHint("it is shutting down, or another subscription took over this subscriber id")
-	case errors.Is(err, client.ErrNoPatterns):
+	case errors.Is(err, ipcclient.ErrNoPatterns):
 		return cli.Errorf(cli.CodeUsage, "cannot subscribe to patterns: %w", err).
 			WithHint("list the types; kernel.Ping shows what the server knows")
 	}
@@ -255,8 +255,8 @@ func (s *subscriber) print(ctx context.Context) error {
 
 // showEvent prints an event as a line of out, or a gap mark as a warning to talk; shown
 // is the number of lines.
-func showEvent(out, talk io.Writer, e *client.Event) (shown int, err error) {
-	if dropped, ok := client.Gap(e); ok {
+func showEvent(out, talk io.Writer, e *ipcclient.Event) (shown int, err error) {
+	if dropped, ok := ipcclient.Gap(e); ok {
 		_, err := fmt.Fprintf(talk, "trunkline: warning: %d events are missing here, the server dropped them\n", dropped)
 		return 0, err
 	}
@@ -264,7 +264,7 @@ func showEvent(out, talk io.Writer, e *client.Event) (shown int, err error) {
 }
 
 // writeEvent prints an event as one line; a payload that is no JSON becomes a string.
-func writeEvent(w io.Writer, e *client.Event) error {
+func writeEvent(w io.Writer, e *ipcclient.Event) error {
 	line := jsonx.Build(nil).Text("event_type", e.EventType)
 	if payload := []byte(e.Payload); jsonx.Check(payload, jsonx.MaxDepth).OK() {
 		line = line.Raw("payload", jsonx.Compact(payload))

@@ -19,17 +19,17 @@ import (
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/codec/wire"
 	"trunkline/fuzz/kit/ipctest"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // runHandler registers a query handler that never answers.
-func runHandler(t *testing.T, addr, queryType string) *client.Conn {
+func runHandler(t *testing.T, addr, queryType string) *ipcclient.Conn {
 	t.Helper()
-	conn, err := client.Dial(t.Context(), addr)
+	conn, err := ipcclient.Dial(t.Context(), addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.RegisterQueryHandler(t.Context(), client.RegisterQueryHandler{QueryTypes: []string{queryType}}); err != nil {
+	if _, err := conn.RegisterQueryHandler(t.Context(), ipcclient.RegisterQueryHandler{QueryTypes: []string{queryType}}); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -251,7 +251,7 @@ func TestLasting(t *testing.T) {
 			t.Errorf("lasting(%v) = %v", err, got)
 		}
 	}
-	lost := func(err error) error { return &client.ConnError{Addr: "a:1", Err: err} }
+	lost := func(err error) error { return &ipcclient.ConnError{Addr: "a:1", Err: err} }
 	coded := func(err error) error { return &cli.Error{Code: cli.CodeUnavailable, Err: err} }
 	f(lost(io.EOF), false)
 	f(lost(syscall.ECONNREFUSED), false)
@@ -259,15 +259,15 @@ func TestLasting(t *testing.T) {
 	f(errEnded, false)
 	f(context.DeadlineExceeded, false)
 	f(coded(errors.New("no answer")), false)
-	f(&client.Error{Code: wire.ResourceExhausted, Retryable: true}, false)
-	f(lost(&client.Error{Code: wire.ResourceExhausted, Retryable: true}), false)
-	f(&client.Error{Code: wire.Unavailable}, false)
-	f(&client.Error{Code: wire.InvalidArgument}, true)
+	f(&ipcclient.Error{Code: wire.ResourceExhausted, Retryable: true}, false)
+	f(lost(&ipcclient.Error{Code: wire.ResourceExhausted, Retryable: true}), false)
+	f(&ipcclient.Error{Code: wire.Unavailable}, false)
+	f(&ipcclient.Error{Code: wire.InvalidArgument}, true)
 	f(coded(lost(&tls.CertificateVerificationError{Err: errors.New("x")})), true)
 	f(lost(fmt.Errorf("cannot read: %w", &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")})), true)
 	f(coded(lost(syscall.EACCES)), true)
-	f(lost(fmt.Errorf("%w: %w", client.ErrProtocol, client.Foreign("HTTP"))), true)
-	f(client.ErrNoPatterns, true)
+	f(lost(fmt.Errorf("%w: %w", ipcclient.ErrProtocol, ipcclient.Foreign("HTTP"))), true)
+	f(ipcclient.ErrNoPatterns, true)
 	f(errors.New("cannot write output"), true)
 }
 
@@ -275,7 +275,7 @@ func TestLasting(t *testing.T) {
 func TestSubOfAnOldServer(t *testing.T) {
 	s := &subscriber{flags: new(subFlags)}
 	var e *cli.Error
-	if err := s.explained(client.ErrNoPatterns); !errors.As(err, &e) || e.Code != cli.CodeUsage || !strings.Contains(e.Hint, "list the types") {
+	if err := s.explained(ipcclient.ErrNoPatterns); !errors.As(err, &e) || e.Code != cli.CodeUsage || !strings.Contains(e.Hint, "list the types") {
 		t.Errorf("%v", err)
 	}
 }
@@ -284,7 +284,7 @@ func TestPayloadJSON(t *testing.T) {
 	f := func(payload, want string) {
 		t.Helper()
 		var out bytes.Buffer
-		if err := writeEvent(&out, &client.Event{Payload: payload}); err != nil {
+		if err := writeEvent(&out, &ipcclient.Event{Payload: payload}); err != nil {
 			t.Fatal(err)
 		}
 		if want = `{"event_type":"","payload":` + want + `,"timestamp_ms":0,"source":""}` + "\n"; out.String() != want {
@@ -299,7 +299,7 @@ func TestPayloadJSON(t *testing.T) {
 }
 
 func TestSubWarnsAtGaps(t *testing.T) {
-	events := []client.Event{
+	events := []ipcclient.Event{
 		{EventType: "a", Payload: "1"}, {EventType: "commbus.gap", Payload: `{"dropped":7}`}, {EventType: "a", Payload: "9"},
 	}
 	var out, talk bytes.Buffer

@@ -30,7 +30,7 @@ import (
 	"trunkline/cmd/trunkline/loadgen"
 	"trunkline/engine/procgroup"
 	"trunkline/fuzz/kit"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ops"
 )
 
@@ -195,7 +195,7 @@ func TestARestartFailsNoRequest(t *testing.T) {
 			t.Fatalf("readyz = %d %s", status, body)
 		}
 	}
-	c, err := client.Dial(t.Context(), s.addrs[0])
+	c, err := ipcclient.Dial(t.Context(), s.addrs[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestARestartFailsNoRequest(t *testing.T) {
 	if err := first.wait(); err != nil {
 		t.Errorf("%v\n%s", err, first.log.String())
 	}
-	late, err := client.Dial(t.Context(), s.addrs[0]) // no server is there
+	late, err := ipcclient.Dial(t.Context(), s.addrs[0]) // no server is there
 	if err != nil {
 		t.Fatal(err)
 	}

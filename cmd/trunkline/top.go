@@ -10,7 +10,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/topview"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
 )
 
@@ -83,7 +83,7 @@ func (f *topFlags) overview(ctx context.Context) (*obs.Overview, error) {
 // lines prints a sample per interval.
 func (f *topFlags) lines(ctx context.Context, cmd *cobra.Command, order topview.Order) error {
 	before, err := f.overview(ctx)
-	for n := 0; err == nil && (n < f.count || f.count == 0) && link.Pause(ctx, f.interval); n++ {
+	for n := 0; err == nil && (n < f.count || f.count == 0) && connection.Pause(ctx, f.interval); n++ {
 		var after *obs.Overview
 		if after, err = f.overview(ctx); err != nil {
 			break

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // Limits of a table where Config gives none (toolhost §6), and of its shards.
@@ -39,7 +39,7 @@ type Config struct {
 	// Shards is rounded up to a power of two and cut to maxShards; below 1: DefaultShards.
 	Shards int
 	// Now reads the monotonic clock in nanoseconds, never negative; it is called from any
-	// goroutine, with no lock held. It goes on where the journal ended. nil: link.Now.
+	// goroutine, with no lock held. It goes on where the journal ended. nil: connection.Now.
 	Now func() int64
 	// Journal gets every change and returns its index, which grows; 0: there are no indexes. It is
 	// called with a shard locked: it must not block and not use the table. The change is lent. nil:
@@ -87,7 +87,7 @@ func New(cfg Config) *Table {
 		maxWaiters: int64(cmp.Or(max(cfg.MaxWaiters, 0), defaultMaxWaiters)),
 	}
 	if t.now == nil {
-		t.now = func() int64 { return link.Now().Mono }
+		t.now = func() int64 { return connection.Now().Mono }
 	}
 	n := 1 << bits.Len(uint(min(cmp.Or(max(cfg.Shards, 0), DefaultShards), maxShards)-1))
 	t.mask = uint64(n - 1)

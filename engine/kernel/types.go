@@ -1,10 +1,10 @@
 package kernel
 
-import "trunkline/engine/link"
+import "trunkline/engine/connection"
 
 // Instant is one reading of both clocks: Mono for leases, windows and elapsed time, Wall for
 // events.
-type Instant = link.Instant
+type Instant = connection.Instant
 
 // maxIDLen is the longest identifier in bytes (kernel-ipc §6), and the longest kept BLOCKED reason.
 const maxIDLen = 1024

@@ -6,8 +6,8 @@ import (
 	"math"
 
 	"trunkline/codec/mpack"
+	"trunkline/engine/connection"
 	"trunkline/engine/envelope"
-	"trunkline/engine/link"
 )
 
 // ChangeKind is what a Change does.
@@ -51,7 +51,7 @@ func (k ChangeKind) String() string {
 type Change struct {
 	Kind ChangeKind
 	// At is what the request that made the change saw of the clocks.
-	At  link.Instant
+	At  connection.Instant
 	ID  []byte
 	PID []byte
 	Seq uint64
@@ -151,7 +151,7 @@ func ParseChange(b []byte, c *Change) error {
 		return fmt.Errorf("%w: version %d", ErrBadChange, v)
 	}
 	c.Kind = ChangeKind(d.int())
-	c.At = link.Instant{Mono: d.int(), Wall: d.int()}
+	c.At = connection.Instant{Mono: d.int(), Wall: d.int()}
 	d.fields(c)
 	if !d.Whole() {
 		return fmt.Errorf("%w: %s record", ErrBadChange, c.Kind)

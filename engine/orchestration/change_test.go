@@ -7,13 +7,13 @@ import (
 
 	"trunkline/codec/mpack"
 	"trunkline/codec/transcode"
+	"trunkline/engine/connection"
 	"trunkline/engine/envelope"
-	"trunkline/engine/link"
 )
 
 // samples has a change of every kind, and of every form that one may take.
 func samples() []Change {
-	at := link.Instant{Mono: 7, Wall: 1_700_000_000_000}
+	at := connection.Instant{Mono: 7, Wall: 1_700_000_000_000}
 	table := transcode.AppendMsgPack(nil, []byte(`{"a":1}`))
 	report := Report{ProcessID: []byte("p"), AgentName: []byte("a"), Failed: true, Error: []byte("e"), Output: table, LLMCalls: 1, ToolCalls: 2,
 		TokensIn: 3, HasTokensIn: true, TokensOut: 4, HasTokensOut: true}

@@ -31,8 +31,8 @@ import (
 
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
+	"trunkline/engine/connection"
 	"trunkline/engine/envelope"
-	"trunkline/engine/link"
 	"trunkline/engine/table"
 )
 
@@ -122,7 +122,7 @@ func New(cfg Config) *Engine {
 // Call is the scratch of one request: it is reused, by one request at a time.
 type Call struct {
 	// Now is the reading of the clocks that the request sees.
-	Now link.Instant
+	Now connection.Instant
 	// Msg is the text of a refusal; what stood there before is overwritten.
 	Msg []byte
 	// Retryable means that the request may simply be repeated.

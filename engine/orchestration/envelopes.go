@@ -6,8 +6,8 @@ import (
 
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
+	"trunkline/engine/connection"
 	"trunkline/engine/envelope"
-	"trunkline/engine/link"
 	"trunkline/engine/table"
 )
 
@@ -293,6 +293,6 @@ func (o *Engine) endStored(c *Call, pid []byte) {
 }
 
 // sweepEnvelopes drops the envelopes that no request touched for their retention.
-func (o *Engine) sweepEnvelopes(now link.Instant) int {
+func (o *Engine) sweepEnvelopes(now connection.Instant) int {
 	return o.envelopes.Sweep(now.Mono-int64(o.cfg.EnvelopeRetention/time.Nanosecond), func(*stored, table.Class, int64) bool { return !o.cfg.Overloaded() })
 }

@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"trunkline/codec/wire"
+	"trunkline/engine/connection"
 	"trunkline/engine/envelope"
-	"trunkline/engine/link"
 )
 
 // Next appends what to do now (envelope §4.11). Without a report in between it appends the same
@@ -109,7 +109,7 @@ func (o *Engine) Stats() Stats {
 }
 
 // Sweep drops what outlived its retention (envelope §5.3) and returns how much that was.
-func (o *Engine) Sweep(now link.Instant) (sessions, envelopes int) {
+func (o *Engine) Sweep(now connection.Instant) (sessions, envelopes int) {
 	c := &Call{Now: now}
 	return o.sweepSessions(c), o.sweepEnvelopes(now)
 }

@@ -8,8 +8,8 @@ import (
 
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
+	"trunkline/engine/connection"
 	"trunkline/engine/envelope"
-	"trunkline/engine/link"
 	"trunkline/engine/table"
 )
 
@@ -22,7 +22,7 @@ type rig struct {
 
 func newRig(t testing.TB, cfg Config) *rig {
 	r := &rig{t: t, o: New(cfg)}
-	r.c.Now = link.Instant{Mono: int64(time.Hour), Wall: 1767323045000}
+	r.c.Now = connection.Instant{Mono: int64(time.Hour), Wall: 1767323045000}
 	return r
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/store"
 	"trunkline/engine/table"
 )
@@ -243,7 +243,7 @@ func (o *Engine) journals() bool { return o.cfg.Journal != nil }
 const Tag byte = 'o'
 
 // Machine returns the engine as a machine of a store; now reads the clock.
-func (o *Engine) Machine(now func() link.Instant) store.Machine {
+func (o *Engine) Machine(now func() connection.Instant) store.Machine {
 	m := &machine{engine: o, now: now}
 	return store.Machine{Tag: Tag, State: m, Ordered: m}
 }
@@ -251,7 +251,7 @@ func (o *Engine) Machine(now func() link.Instant) store.Machine {
 // machine implements store.State and store.Ordered.
 type machine struct {
 	engine *Engine
-	now    func() link.Instant
+	now    func() connection.Instant
 	call   Call // of the recovery
 	latest int64
 }

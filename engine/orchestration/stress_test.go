@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"trunkline/codec/wire"
+	"trunkline/engine/connection"
 	"trunkline/engine/envelope"
-	"trunkline/engine/link"
 )
 
 // crowd is many goroutines that do everything at once to few processes and envelopes.
@@ -126,7 +126,7 @@ func TestStress(t *testing.T) {
 				r.o.State(&r.c, fmt.Appendf(nil, "p%d", pid), nil)
 			}
 			r.audit(exact)
-			r.o.Sweep(link.Instant{Mono: 1 << 60, Wall: 1 << 60})
+			r.o.Sweep(connection.Instant{Mono: 1 << 60, Wall: 1 << 60})
 			r.empty()
 		})
 	}

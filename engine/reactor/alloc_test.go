@@ -8,19 +8,19 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit/linktest"
 )
 
 // mirror is a session without any allocation of its own: it echoes, and sends "news" when asked.
 type mirror struct {
-	port *link.Port
+	port *connection.Port
 	news atomic.Int32
 }
 
 var newsFrame = linktest.Frame('n', "news")
 
-func (m *mirror) Feed(in, out []byte, _ link.Instant) (int, []byte, link.Verdict) {
+func (m *mirror) Feed(in, out []byte, _ connection.Instant) (int, []byte, connection.Verdict) {
 	used := 0
 	for frames := 0; len(in)-used >= 4; frames++ {
 		n := 4 + int(binary.BigEndian.Uint32(in[used:]))
@@ -28,15 +28,15 @@ func (m *mirror) Feed(in, out []byte, _ link.Instant) (int, []byte, link.Verdict
 			break
 		}
 		if frames == linktest.FramesPerTurn {
-			return used, out, link.Yield
+			return used, out, connection.Yield
 		}
 		out = append(out, in[used:used+n]...)
 		used += n
 	}
-	return used, out, link.More
+	return used, out, connection.More
 }
 
-func (m *mirror) Pump(out []byte, _ int, _ link.Instant) ([]byte, bool) {
+func (m *mirror) Pump(out []byte, _ int, _ connection.Instant) ([]byte, bool) {
 	for m.news.Load() > 0 {
 		m.news.Add(-1)
 		out = append(out, newsFrame...)
@@ -44,17 +44,17 @@ func (m *mirror) Pump(out []byte, _ int, _ link.Instant) ([]byte, bool) {
 	return out, false
 }
 
-func (m *mirror) EOF(link.Instant)   {}
-func (m *mirror) Drain(link.Instant) {}
-func (m *mirror) Load() link.Load    { return link.Load{Done: true} }
-func (m *mirror) Closed()            {}
-func (m *mirror) tell()              { m.news.Add(1); m.port.Wake() }
+func (m *mirror) EOF(connection.Instant)   {}
+func (m *mirror) Drain(connection.Instant) {}
+func (m *mirror) Load() connection.Load    { return connection.Load{Done: true} }
+func (m *mirror) Closed()                  {}
+func (m *mirror) tell()                    { m.news.Add(1); m.port.Wake() }
 
 func startMirror(tb testing.TB) (*server, chan *mirror) {
 	made := make(chan *mirror, 1024)
 	return start(tb, "tcp", func(c *Config) {
 		c.Loops = 1
-		c.Open = func(p *link.Port) link.Session {
+		c.Open = func(p *connection.Port) connection.Session {
 			m := &mirror{port: p}
 			made <- m
 			return m

@@ -5,7 +5,7 @@ import (
 	"net"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/stream"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
@@ -15,8 +15,8 @@ const noRoom = "no room"
 
 // budgeted starts a server whose connections share max bytes of input; streams has goroutines serve
 // them.
-func budgeted(t *testing.T, streams bool, max int) (*server, *link.Budget) {
-	b := link.NewBudget(max)
+func budgeted(t *testing.T, streams bool, max int) (*server, *connection.Budget) {
+	b := connection.NewBudget(max)
 	s := start(t, "tcp", func(c *Config) {
 		c.Limits.AheadBytes = 1 << 20
 		c.Limits.Input, c.Limits.NoRoom = b, func(b []byte) []byte { return append(b, linktest.Frame('n', noRoom)...) }
@@ -48,7 +48,9 @@ func TestBudgetOfInput(t *testing.T) {
 			whole := begun(4 + 1 + 1<<20)
 			one.send(whole[:len(whole)-1])
 			two.send(whole[:len(whole)-1])
-			kit.Until(t, "two frames to be held", func() bool { return s.Stats().BytesIn == 2*int64(len(whole)-1) && b.Used() > 2*(1<<20-link.OwnInput) })
+			kit.Until(t, "two frames to be held", func() bool {
+				return s.Stats().BytesIn == 2*int64(len(whole)-1) && b.Used() > 2*(1<<20-connection.OwnInput)
+			})
 			if used := b.Used(); used > 2*(1<<20*5/4) {
 				t.Errorf("%d bytes for two frames of a megabyte", used)
 			}
@@ -85,7 +87,7 @@ func TestBudgetGoesAlong(t *testing.T) {
 	s.wantLeft(stream.LeftWrite, 1)
 	p.send(begun(1 << 20))
 	p.wantPattern('b', 8<<20)
-	kit.Until(t, "a frame to be held", func() bool { return b.Used() >= 1<<20-link.OwnInput })
+	kit.Until(t, "a frame to be held", func() bool { return b.Used() >= 1<<20-connection.OwnInput })
 	p.c.Close()
 	kit.Until(t, "the budget to be free", func() bool { return b.Used() == 0 })
 

@@ -4,10 +4,10 @@ import (
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/internal/bufpool"
 	"trunkline/engine/internal/poison"
 	"trunkline/engine/internal/sock"
-	"trunkline/engine/link"
 	"trunkline/engine/stream"
 )
 
@@ -28,20 +28,20 @@ const pumpsPerTurn = 16
 // leaves: a peer that is only busy has read by then.
 const fullRounds = 16
 
-// conn is a connection on a loop, and the link.Owner of its port. Methods that return keep return
-// false when the connection is done with: the caller has gnet close the descriptor.
+// conn is a connection on a loop, and the connection.Owner of its port. Methods that return keep
+// return false when the connection is done with: the caller has gnet close the descriptor.
 type conn struct {
-	link.State
+	connection.State
 	loop *loop
-	port *link.Port
-	sess link.Session
+	port *connection.Port
+	sess connection.Session
 	sock gnet.Conn
 	fd   int
 
 	carry  *bufpool.Buffer // bytes the session has not taken: carry.B[off:]; nil while there are none
 	off    int
-	charge link.Charge // of Limits.Input, for carry
-	index  int         // in loop.conns
+	charge connection.Charge // of Limits.Input, for carry
+	index  int               // in loop.conns
 
 	opened  bool
 	gone    bool // the session is closed, or has another owner
@@ -51,8 +51,8 @@ type conn struct {
 	fullFor int  // rounds in which the socket had no room
 }
 
-// Wake implements link.Owner: it puts the connection into its loop's inbox.
-func (c *conn) Wake(*link.Port) {
+// Wake implements connection.Owner: it puts the connection into its loop's inbox.
+func (c *conn) Wake(*connection.Port) {
 	l := c.loop
 	l.mu.Lock()
 	if !l.retired {
@@ -63,7 +63,7 @@ func (c *conn) Wake(*link.Port) {
 }
 
 // Loop has the port share the hooks and the wake-ups of its loop.
-func (c *conn) Loop() *link.Loop { return c.loop.group }
+func (c *conn) Loop() *connection.Loop { return c.loop.group }
 
 // open takes the connection onto its loop.
 func (c *conn) open(g gnet.Conn) (keep bool) {
@@ -74,7 +74,7 @@ func (c *conn) open(g gnet.Conn) (keep bool) {
 	l.add(c)
 	c.port.SetOwner(c)
 	if l.forced {
-		return c.close(link.ReasonDrain)
+		return c.close(connection.ReasonDrain)
 	}
 	return !l.draining || c.drain(now)
 }
@@ -85,7 +85,7 @@ func (c *conn) received(in []byte) (keep bool) {
 	l := c.loop
 	l.bytesIn += int64(len(in))
 	c.In += int64(len(in))
-	if c.Verdict != link.More {
+	if c.Verdict != connection.More {
 		c.store(in)
 		return c.bounded()
 	}
@@ -95,7 +95,7 @@ func (c *conn) received(in []byte) (keep bool) {
 
 // turn serves a connection of the ready list: replies and chunks from elsewhere first, then frames
 // that it could not take before.
-func (c *conn) turn(now link.Instant) (keep bool) {
+func (c *conn) turn(now connection.Instant) (keep bool) {
 	defer c.recoverPanic(&keep)
 	out := c.loop.out[:0]
 	if c.woken {
@@ -108,7 +108,7 @@ func (c *conn) turn(now link.Instant) (keep bool) {
 			return keep
 		}
 	}
-	if c.Next() == link.DoFeed {
+	if c.Next() == connection.DoFeed {
 		out = c.feed(nil, out, now)
 	}
 	return c.settle(out, now)
@@ -120,7 +120,7 @@ func (c *conn) turn(now link.Instant) (keep bool) {
 //
 // A socket has room for megabytes, and a reply would wait behind what lies in it. So it is asked
 // each time half of Limits.ChunkBytes was sent, which is seldom enough to cost nothing.
-func (c *conn) pump(out []byte, now link.Instant) (rest []byte, sent, keep bool) {
+func (c *conn) pump(out []byte, now connection.Instant) (rest []byte, sent, keep bool) {
 	most := c.loop.srv.limits.ChunkBytes
 	for range pumpsPerTurn {
 		if c.credit <= most/2 {
@@ -149,7 +149,7 @@ func (c *conn) pump(out []byte, now link.Instant) (rest []byte, sent, keep bool)
 }
 
 // feed lends the session what was read, from the loop's buffer where nothing waits before it.
-func (c *conn) feed(in, out []byte, now link.Instant) []byte {
+func (c *conn) feed(in, out []byte, now connection.Instant) []byte {
 	src := in
 	if c.carry != nil {
 		c.store(in)
@@ -157,23 +157,23 @@ func (c *conn) feed(in, out []byte, now link.Instant) []byte {
 	}
 	lent := src[:c.Lend(len(src))]
 	if len(lent) == 0 {
-		c.Fed(0, 0, link.More, now.Mono)
+		c.Fed(0, 0, connection.More, now.Mono)
 		return out
 	}
 	used, out, v := c.sess.Feed(lent, out, now)
 	poison.Fill(src[:used])
 	c.keepRest(src, used)
 	rest, partial := len(src)-used, 0
-	if v == link.More && !c.DrainDue() { // otherwise the rest may have whole frames
+	if v == connection.More && !c.DrainDue() { // otherwise the rest may have whole frames
 		partial = rest
 	}
 	limits := &c.loop.srv.limits
 	if most := limits.FrameBytes; most > 0 && partial > most+readBuffer {
-		v = link.Close // the session waits for more than any frame may have
+		v = connection.Close // the session waits for more than any frame may have
 	}
-	if c.carry != nil && !limits.Input.Fit(&c.charge, cap(c.carry.B)) && v == link.More && partial > link.OwnInput {
+	if c.carry != nil && !limits.Input.Fit(&c.charge, cap(c.carry.B)) && v == connection.More && partial > connection.OwnInput {
 		limits.Input.CountRefused()
-		out, v = limits.NoRoom(out), link.Close
+		out, v = limits.NoRoom(out), connection.Close
 	}
 	c.Fed(used, rest, v, now.Mono)
 	return out
@@ -188,7 +188,7 @@ func (c *conn) keepRest(src []byte, used int) {
 		}
 	case c.carry != nil:
 		c.off += used
-		if rest := len(src) - used; c.loop.srv.limits.Input != nil && cap(c.carry.B) > 2*link.OwnInput && rest <= link.OwnInput { // a long frame is gone
+		if rest := len(src) - used; c.loop.srv.limits.Input != nil && cap(c.carry.B) > 2*connection.OwnInput && rest <= connection.OwnInput { // a long frame is gone
 			long := c.carry
 			c.carry, c.off = c.loop.srv.carry.Get(), 0
 			c.carry.B = append(c.carry.B, src[used:]...)
@@ -233,7 +233,7 @@ func (c *conn) unread() []byte {
 // bounded hands off a connection whose unread bytes pile up.
 func (c *conn) bounded() bool {
 	l := &c.loop.srv.limits
-	n, blocked := len(c.unread()), c.Verdict == link.Blocked
+	n, blocked := len(c.unread()), c.Verdict == connection.Blocked
 	switch {
 	case blocked && (n > blockedBytes || l.AheadBytes > 0 && l.Full(n, l.Count(c.unread()), false)):
 		return c.handoff(stream.LeftBlocked, nil)
@@ -244,14 +244,14 @@ func (c *conn) bounded() bool {
 }
 
 // settle ends a turn: the one write, then what the state asks for.
-func (c *conn) settle(out []byte, now link.Instant) bool {
+func (c *conn) settle(out []byte, now connection.Instant) bool {
 	if sent, keep := c.send(out); !sent {
 		return keep
 	}
 	switch c.Next() {
-	case link.DoClose:
-		return c.closeWrite(link.ReasonProtocol)
-	case link.DoDrain:
+	case connection.DoClose:
+		return c.closeWrite(connection.ReasonProtocol)
+	case connection.DoDrain:
 		c.emitDrain(now)
 	default:
 		if !c.Draining() {
@@ -275,7 +275,7 @@ func (c *conn) send(out []byte) (sent, keep bool) {
 	c.Out += int64(n)
 	if n < len(out) {
 		if err != nil && err != unix.EAGAIN {
-			return false, c.close(link.ReasonError)
+			return false, c.close(connection.ReasonError)
 		}
 		keep = c.handoff(stream.LeftWrite, out[n:])
 	}
@@ -285,7 +285,7 @@ func (c *conn) send(out []byte) (sent, keep bool) {
 
 // drain has the session drain after the frames already read were served (kernel-ipc §2.7). They may
 // wait behind a blocked session too, which unblocks without a Drain; later frames come after it.
-func (c *conn) drain(now link.Instant) (keep bool) {
+func (c *conn) drain(now connection.Instant) (keep bool) {
 	defer c.recoverPanic(&keep)
 	if c.Behind() {
 		c.DrainAfter(len(c.unread()))
@@ -295,18 +295,18 @@ func (c *conn) drain(now link.Instant) (keep bool) {
 	return true
 }
 
-func (c *conn) emitDrain(now link.Instant) {
+func (c *conn) emitDrain(now connection.Instant) {
 	c.sess.Drain(now)
 	c.Drained(len(c.unread()))
 	c.loop.enqueue(c)
 }
 
 // lastTurn answers what has come to a connection whose session is done in a drain, and closes it.
-func (c *conn) lastTurn(now link.Instant) (keep bool) {
+func (c *conn) lastTurn(now connection.Instant) (keep bool) {
 	defer c.recoverPanic(&keep)
 	l := c.loop
 	out, in := l.out[:0], l.scratch()
-	for total := 0; total < lingerBytes && c.Verdict == link.More; {
+	for total := 0; total < lingerBytes && c.Verdict == connection.More; {
 		n, err := unix.Read(c.fd, in)
 		if err == unix.EINTR {
 			continue
@@ -323,12 +323,12 @@ func (c *conn) lastTurn(now link.Instant) (keep bool) {
 }
 
 // inTime closes the connection if one of its timers ran out (kernel-ipc §2.4).
-func (c *conn) inTime(now link.Instant) (keep bool) {
+func (c *conn) inTime(now connection.Instant) (keep bool) {
 	defer c.recoverPanic(&keep)
 	l := &c.loop.srv.limits
 	r, late := c.Overdue(l, c.sess.Load(), 0, now.Mono)
 	switch {
-	case late && r == link.ReasonFrame && l.LateFrame != nil:
+	case late && r == connection.ReasonFrame && l.LateFrame != nil:
 		c.Close()
 		return c.settle(l.LateFrame(c.loop.out[:0]), now)
 	case late:
@@ -341,6 +341,6 @@ func (c *conn) inTime(now link.Instant) (keep bool) {
 func (c *conn) recoverPanic(keep *bool) {
 	if r := recover(); r != nil {
 		c.loop.srv.host.Panicked("in", c.port, r)
-		*keep = c.close(link.ReasonPanic)
+		*keep = c.close(connection.ReasonPanic)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/stream"
 	"trunkline/fuzz/kit/linktest"
 )
@@ -19,12 +19,12 @@ type drainProbe struct {
 	drained bool
 }
 
-func (j *drainProbe) Drain(now link.Instant) {
+func (j *drainProbe) Drain(now connection.Instant) {
 	j.drained = true
 	j.Session.Drain(now)
 }
 
-func (j *drainProbe) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+func (j *drainProbe) Feed(in, out []byte, now connection.Instant) (int, []byte, connection.Verdict) {
 	used, out, v := j.Session.Feed(in, out, now)
 	if j.drained && used > 0 {
 		out = linktest.Append(out, 'u', nil)
@@ -34,7 +34,7 @@ func (j *drainProbe) Feed(in, out []byte, now link.Instant) (int, []byte, link.V
 
 func judged(c *Config) {
 	open := c.Open
-	c.Open = func(p *link.Port) link.Session { return &drainProbe{Session: open(p).(*linktest.Session)} }
+	c.Open = func(p *connection.Port) connection.Session { return &drainProbe{Session: open(p).(*linktest.Session)} }
 	c.Loops = 1
 	c.Limits.DrainWithin = int64(20 * time.Second)
 }
@@ -61,29 +61,29 @@ func TestDrainWaitsForFramesBehindABlockedSession(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	s.wantCount(link.ReasonDrain, 2)
+	s.wantCount(connection.ReasonDrain, 2)
 }
 
 // locked wakes its owner at its first Feed only, and what unblocks it comes with a Pump after its
 // second one.
 type locked struct {
 	*linktest.Session
-	port  *link.Port
+	port  *connection.Port
 	feeds int
 	free  bool
 }
 
-func (l *locked) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+func (l *locked) Feed(in, out []byte, now connection.Instant) (int, []byte, connection.Verdict) {
 	if l.free || len(in) == 0 {
 		return l.Session.Feed(in, out, now)
 	}
 	if l.feeds++; l.feeds == 1 {
 		l.port.Wake()
 	}
-	return 0, out, link.Blocked
+	return 0, out, connection.Blocked
 }
 
-func (l *locked) Pump(out []byte, room int, now link.Instant) ([]byte, bool) {
+func (l *locked) Pump(out []byte, room int, now connection.Instant) ([]byte, bool) {
 	l.free = l.feeds > 1
 	out, more := l.Session.Pump(out, room, now)
 	return out, more || !l.free
@@ -92,7 +92,7 @@ func (l *locked) Pump(out []byte, room int, now link.Instant) ([]byte, bool) {
 func TestAnyPumpUnblocks(t *testing.T) {
 	s := start(t, "tcp", func(c *Config) {
 		open := c.Open
-		c.Open = func(p *link.Port) link.Session {
+		c.Open = func(p *connection.Port) connection.Session {
 			return &locked{Session: open(p).(*linktest.Session), port: p}
 		}
 	})
@@ -108,7 +108,7 @@ type broad struct {
 	frames int
 }
 
-func (b *broad) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+func (b *broad) Feed(in, out []byte, now connection.Instant) (int, []byte, connection.Verdict) {
 	used, out, v := b.Session.Feed(in, out, now)
 	for ; used > 0 && b.frames > 0; b.frames-- {
 		out = linktest.Append(out, 'b', b.body)
@@ -124,10 +124,10 @@ func TestFramesBehindAShortWriteAreNotLate(t *testing.T) {
 	body := bytes.Repeat([]byte{0xff}, 400_000)
 	s := start(t, "unix", func(c *Config) {
 		open := c.Open
-		c.Open = func(p *link.Port) link.Session {
+		c.Open = func(p *connection.Port) connection.Session {
 			return &broad{Session: open(p).(*linktest.Session), body: body, frames: frames}
 		}
-		c.Now = func() link.Instant { return link.Instant{Mono: clock.Load()} }
+		c.Now = func() connection.Instant { return connection.Instant{Mono: clock.Load()} }
 		c.Limits.SendWithin = int64(10 * time.Second)
 	})
 	p := s.dial()
@@ -150,5 +150,5 @@ func TestAResetAfterTheEndFreesTheSlot(t *testing.T) {
 	s.wantLeft(stream.LeftEOF, 1)
 	_ = p.c.(*net.TCPConn).SetLinger(0)
 	_ = p.c.Close()
-	s.wantCount(link.ReasonError, 1)
+	s.wantCount(connection.ReasonError, 1)
 }

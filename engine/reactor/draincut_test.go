@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/stream"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
@@ -110,7 +110,7 @@ func TestSendAllThenRead(t *testing.T) {
 			s := start(t, network, func(c *Config) {
 				c.Limits.UnsentBytes, c.Limits.AheadBytes = 8<<20, 16<<20
 				open := c.Open
-				c.Open = func(p *link.Port) link.Session { return &released{open(p).(*linktest.Session)} }
+				c.Open = func(p *connection.Port) connection.Session { return &released{open(p).(*linktest.Session)} }
 			})
 			p := s.dial()
 			_ = p.c.(interface{ SetWriteBuffer(int) error }).SetWriteBuffer(4096)
@@ -132,9 +132,9 @@ func TestSendAllThenRead(t *testing.T) {
 // released ends what it waits for by itself.
 type released struct{ *linktest.Session }
 
-func (r *released) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+func (r *released) Feed(in, out []byte, now connection.Instant) (int, []byte, connection.Verdict) {
 	used, out, v := r.Session.Feed(in, out, now)
-	if v == link.Blocked {
+	if v == connection.Blocked {
 		time.AfterFunc(10*time.Microsecond, r.Release)
 	}
 	return used, out, v

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/stream"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
@@ -30,13 +30,13 @@ func TestDrop(t *testing.T) {
 	f("other-1", false)
 	row, _ := s.connection(first)
 	f(row.ID, true)
-	s.wantCount(link.ReasonDropped, 1)
-	first.wantClosed(link.ReasonDropped)
+	s.wantCount(connection.ReasonDropped, 1)
+	first.wantClosed(connection.ReasonDropped)
 	f(row.ID, false)
 	kit.Until(t, "the connection off its loop", func() bool { _, found := s.connection(full); return found })
 	row, _ = s.connection(full)
 	f(row.ID, true)
-	s.wantCount(link.ReasonDropped, 2)
+	s.wantCount(connection.ReasonDropped, 2)
 	if n := s.Open(); n != 1 {
 		t.Errorf("%d are open", n)
 	}
@@ -50,7 +50,7 @@ func TestDropDoesNotWait(t *testing.T) {
 	sess := &stuck{entered: make(chan struct{}), leave: make(chan struct{})}
 	s := start(t, "tcp", func(c *Config) {
 		c.Loops = 1
-		c.Open = func(*link.Port) link.Session { return sess }
+		c.Open = func(*connection.Port) connection.Session { return sess }
 	})
 	s.dial().send([]byte("x"))
 	<-sess.entered

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/stream"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
@@ -112,7 +112,7 @@ func (p *peer) wantPattern(cmd byte, n int) {
 }
 
 // wantClosed waits for the end of the conversation, then for its bookkeeping.
-func (p *peer) wantClosed(r link.Reason) {
+func (p *peer) wantClosed(r connection.Reason) {
 	p.t.Helper()
 	if b, err := io.ReadAll(p.c); len(b) > 0 {
 		p.t.Fatalf("got %d bytes (%v), want the end", len(b), err)
@@ -120,7 +120,7 @@ func (p *peer) wantClosed(r link.Reason) {
 	p.s.wantCount(r, 1)
 }
 
-func (s *server) wantCount(r link.Reason, n int64) {
+func (s *server) wantCount(r connection.Reason, n int64) {
 	s.t.Helper()
 	kit.Until(s.t, r.String(), func() bool { return s.Stats().Closed[r] >= n })
 	if got := s.Stats().Closed[r]; got != n {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -20,7 +20,7 @@ func TestTheLastFrameNeedsNoEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.want('e', "end")
-	p.wantClosed(link.ReasonEOF)
+	p.wantClosed(connection.ReasonEOF)
 }
 
 // TestALateFrameIsAnswered: a peer whose frame takes too long is informed before it is cut.
@@ -32,5 +32,5 @@ func TestALateFrameIsAnswered(t *testing.T) {
 	p := s.dial()
 	p.send([]byte{0, 0})
 	p.want('x', "late")
-	p.wantClosed(link.ReasonProtocol)
+	p.wantClosed(connection.ReasonProtocol)
 }

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/internal/sock"
-	"trunkline/engine/link"
 	"trunkline/engine/stream"
 )
 
@@ -20,14 +20,14 @@ func (c *conn) handoff(why stream.Departure, unsent []byte) (keep bool) {
 	s := c.loop.srv
 	if err != nil {
 		s.log.Warn("cannot move a connection off its loop", "conn", c.port.ID(), "why", why.String(), "err", err)
-		return c.close(link.ReasonError)
+		return c.close(connection.ReasonError)
 	}
 	s.gate.Rests(&c.State, false) // the new owner finds out for itself
 	a := stream.Adopted{
 		Port: c.port, Session: c.sess, State: c.State, Why: why,
 		Unread: append([]byte(nil), c.unread()...), Unsent: unsent, Charge: c.charge,
 	}
-	c.charge = link.Charge{}
+	c.charge = connection.Charge{}
 	c.gone = true
 	c.dropCarry()
 	c.loop.remove(c)
@@ -45,7 +45,7 @@ func (c *conn) detach() (net.Conn, error) {
 }
 
 // close ends the session and gives the slot back, before the peer sees the end. It returns false.
-func (c *conn) close(r link.Reason) bool {
+func (c *conn) close(r connection.Reason) bool {
 	if c.gone {
 		return false
 	}
@@ -72,11 +72,11 @@ func (c *conn) hungUp(err error) {
 	defer c.recoverPanic(&keep)
 	switch {
 	case err == nil:
-		c.close(link.ReasonDrain)
+		c.close(connection.ReasonDrain)
 	case !errors.Is(err, io.EOF):
-		c.close(link.ReasonError)
+		c.close(connection.ReasonError)
 	case c.Behind(), len(c.unread()) > 0 && c.loop.srv.limits.EndOfInput != "":
-		c.Peer = link.PeerEnded // frames that came before the end are served before it
+		c.Peer = connection.PeerEnded // frames that came before the end are served before it
 		c.handoff(stream.LeftEOF, nil)
 	default:
 		c.onEOF(c.loop.srv.now())
@@ -84,7 +84,7 @@ func (c *conn) hungUp(err error) {
 }
 
 // onEOF serves a peer's end (kernel-ipc §2.3), here if nothing is outstanding.
-func (c *conn) onEOF(now link.Instant) {
+func (c *conn) onEOF(now connection.Instant) {
 	c.dropCarry()
 	c.EOF()
 	c.sess.EOF(now)
@@ -95,9 +95,9 @@ func (c *conn) onEOF(now link.Instant) {
 	c.Out += int64(n)
 	switch {
 	case n < len(out) && err != nil && err != unix.EAGAIN:
-		c.close(link.ReasonError)
+		c.close(connection.ReasonError)
 	case n == len(out) && !more && c.sess.Load().Done:
-		c.close(link.ReasonEOF)
+		c.close(connection.ReasonEOF)
 	default:
 		c.handoff(stream.LeftEOF, out[n:])
 	}
@@ -110,7 +110,7 @@ const lingerBytes = 256 << 10
 // closeWrite closes a connection whose output the socket has taken: at once if the peer has it,
 // else by a goroutine of engine/stream that waits until then (stream.Linger). Where too many linger
 // it is closed at once.
-func (c *conn) closeWrite(r link.Reason) (keep bool) {
+func (c *conn) closeWrite(r connection.Reason) (keep bool) {
 	s := c.loop.srv
 	may := s.gate.BeginLinger()
 	c.close(r)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/stream"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
@@ -101,7 +101,7 @@ func TestSlotsAreFreeWhileConnectionsLinger(t *testing.T) {
 		t.Helper()
 		p := s.dialSmall()
 		p.send(linktest.Sized('b', answerBytes), linktest.Frame('c', "bye"))
-		s.wantCount(link.ReasonProtocol, nth)
+		s.wantCount(connection.ReasonProtocol, nth)
 		if n := s.gate.Lingering(); n != int(min(nth, 2)) {
 			t.Errorf("%d linger, of %d under a limit of 2", n, nth)
 		}
@@ -124,7 +124,7 @@ func TestLingeringTakesItsTimeAtMost(t *testing.T) {
 	p := s.dialSmall()
 	p.answered()
 	p.send(linktest.Frame('c', "bye"))
-	s.wantCount(link.ReasonProtocol, 1)
+	s.wantCount(connection.ReasonProtocol, 1)
 	kit.Until(t, "the time to be up", func() bool { return s.gate.Lingering() == 0 })
 }
 
@@ -165,7 +165,7 @@ func TestAQuietPeerDoesNotKeepItsSocket(t *testing.T) {
 		s := start(t, network, nil)
 		p := s.dial()
 		p.send(linktest.Frame('c', "bye"))
-		s.wantCount(link.ReasonProtocol, 1)
+		s.wantCount(connection.ReasonProtocol, 1)
 		kit.Until(t, "the socket to be closed", func() bool { return s.gate.Lingering() == 0 })
 		p.want('c', "bye")
 	}

@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/internal/sock"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 )
@@ -52,7 +52,7 @@ func (s *Server) Connections(ctx context.Context) []obs.Connection {
 }
 
 // list describes some more connections. It walks backwards, for removal moves the last one.
-func (l *loop) list(now link.Instant) {
+func (l *loop) list(now connection.Instant) {
 	v := l.asked.Load()
 	if v == nil {
 		return
@@ -125,7 +125,7 @@ func (l *loop) dropAsked() {
 	i := slices.IndexFunc(l.conns, func(c *conn) bool { return c.port.ID() == r.id })
 	if i >= 0 {
 		c := l.conns[i]
-		c.close(link.ReasonDropped)
+		c.close(connection.ReasonDropped)
 		l.drop(c)
 	}
 	r.done <- i >= 0

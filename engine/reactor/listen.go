@@ -16,7 +16,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/stream"
 )
 
@@ -216,7 +216,7 @@ var (
 )
 
 // join brings an accepted connection to the loop with the fewest.
-func (s *Server) join(nc net.Conn, from *link.Listener) {
+func (s *Server) join(nc net.Conn, from *connection.Listener) {
 	if zoned(nc) {
 		s.host.ServeAdmitted(nc, from)
 		return
@@ -241,7 +241,7 @@ func (s *Server) pick() *loop {
 }
 
 // enroll opens the session and registers the socket; the loop owns both once its OnOpen ran.
-func (s *Server) enroll(l *loop, nc net.Conn, from *link.Listener) {
+func (s *Server) enroll(l *loop, nc net.Conn, from *connection.Listener) {
 	c := &conn{loop: l, port: s.host.NewPort(stream.RemoteName(nc)).From(from)}
 	var err error
 	if c.sess, err = s.host.OpenSession(c.port); err == nil {

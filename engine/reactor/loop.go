@@ -11,12 +11,12 @@ import (
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/internal/poison"
-	"trunkline/engine/link"
 )
 
 // keepOut is the largest output buffer a loop keeps between turns: twice a full turn's replies.
-const keepOut = 2 * link.DefaultUnsentBytes
+const keepOut = 2 * connection.DefaultUnsentBytes
 
 // What a loop may be ordered to do at its next round.
 const (
@@ -40,7 +40,7 @@ type loop struct {
 	count atomic.Int32  // connections here and on their way here
 	rung  atomic.Bool   // the bell was rung since the last round began
 	due   atomic.Uint32
-	group *link.Loop
+	group *connection.Loop
 	asked atomic.Pointer[survey] // what dueList is for
 
 	removal atomic.Pointer[removal] // what dueDrop is for
@@ -62,7 +62,7 @@ type loop struct {
 // newLoop rings itself into the gnet loop with the fewest connections.
 func newLoop(s *Server) (*loop, error) {
 	l := &loop{srv: s, ended: make(chan struct{}), echo: make(chan struct{}, 1)}
-	l.group = link.NewLoop(l.ring) // before the loop can come round
+	l.group = connection.NewLoop(l.ring) // before the loop can come round
 	theirs, ours, err := socketpair()
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (l *loop) enqueue(c *conn) {
 }
 
 // serve gives every ready connection one turn; another one comes after the sockets had theirs.
-func (l *loop) serve(now link.Instant) {
+func (l *loop) serve(now connection.Instant) {
 	batch := l.ready
 	l.ready = l.spare[:0]
 	for i, c := range batch {
@@ -188,7 +188,7 @@ func (l *loop) serve(now link.Instant) {
 func (l *loop) drop(c *conn) { _ = l.el.Close(c.sock) }
 
 // obey carries out orders. It walks backwards, for removal moves the last connection.
-func (l *loop) obey(what uint32, now link.Instant) {
+func (l *loop) obey(what uint32, now connection.Instant) {
 	l.report()
 	if what&dueEcho != 0 {
 		select {
@@ -203,7 +203,7 @@ func (l *loop) obey(what uint32, now link.Instant) {
 		keep := true
 		switch {
 		case l.forced:
-			keep = c.close(link.ReasonDrain)
+			keep = c.close(connection.ReasonDrain)
 		case what&dueDrain != 0:
 			keep = c.drain(now)
 		case what&dueFinish != 0 && c.Rests:

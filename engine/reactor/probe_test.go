@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // stuck is a session whose Feed does not return before it is let go.
@@ -16,23 +16,23 @@ type stuck struct {
 	done           atomic.Bool
 }
 
-func (s *stuck) Feed(in, out []byte, _ link.Instant) (int, []byte, link.Verdict) {
+func (s *stuck) Feed(in, out []byte, _ connection.Instant) (int, []byte, connection.Verdict) {
 	close(s.entered)
 	<-s.leave
-	return len(in), out, link.More
+	return len(in), out, connection.More
 }
 
-func (s *stuck) Pump(out []byte, _ int, _ link.Instant) ([]byte, bool) { return out, false }
-func (s *stuck) EOF(link.Instant)                                      { s.done.Store(true) }
-func (s *stuck) Drain(link.Instant)                                    { s.done.Store(true) }
-func (s *stuck) Load() link.Load                                       { return link.Load{Done: s.done.Load()} }
-func (s *stuck) Closed()                                               {}
+func (s *stuck) Pump(out []byte, _ int, _ connection.Instant) ([]byte, bool) { return out, false }
+func (s *stuck) EOF(connection.Instant)                                      { s.done.Store(true) }
+func (s *stuck) Drain(connection.Instant)                                    { s.done.Store(true) }
+func (s *stuck) Load() connection.Load                                       { return connection.Load{Done: s.done.Load()} }
+func (s *stuck) Closed()                                                     {}
 
 func TestProbeFindsALoopThatIsStuck(t *testing.T) {
 	sess := &stuck{entered: make(chan struct{}), leave: make(chan struct{})}
 	s := start(t, "tcp", func(c *Config) {
 		c.Loops = 1
-		c.Open = func(*link.Port) link.Session { return sess }
+		c.Open = func(*connection.Port) connection.Session { return sess }
 	})
 	for range 3 {
 		if err := s.Probe(t.Context()); err != nil {

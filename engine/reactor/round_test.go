@@ -6,17 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit/linktest"
 )
 
 // committer stands for a journal: the end of a round makes durable what was appended before it.
 type committer struct {
-	mark             link.Watermark
+	mark             connection.Watermark
 	appended, rounds atomic.Uint64
 }
 
-// RoundEnded implements link.RoundHook.
+// RoundEnded implements connection.RoundHook.
 func (c *committer) RoundEnded() {
 	c.rounds.Add(1)
 	go c.mark.Reach(c.appended.Load())
@@ -24,14 +24,14 @@ func (c *committer) RoundEnded() {
 
 // deferring keeps the replies of a session until the committer has reached their index.
 type deferring struct {
-	link.Session
-	port  *link.Port
+	connection.Session
+	port  *connection.Port
 	log   *committer
 	kept  []byte
 	until uint64
 }
 
-func (d *deferring) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+func (d *deferring) Feed(in, out []byte, now connection.Instant) (int, []byte, connection.Verdict) {
 	start := len(out)
 	used, out, v := d.Session.Feed(in, out, now)
 	if len(out) > start {
@@ -42,7 +42,7 @@ func (d *deferring) Feed(in, out []byte, now link.Instant) (int, []byte, link.Ve
 	return used, out[:start], v
 }
 
-func (d *deferring) Pump(out []byte, room int, now link.Instant) ([]byte, bool) {
+func (d *deferring) Pump(out []byte, room int, now connection.Instant) ([]byte, bool) {
 	if len(d.kept) > 0 {
 		if d.log.mark.At() < d.until {
 			d.port.Await(&d.log.mark, d.until)
@@ -53,7 +53,7 @@ func (d *deferring) Pump(out []byte, room int, now link.Instant) ([]byte, bool) 
 	return d.Session.Pump(out, room, now)
 }
 
-func (d *deferring) Load() link.Load {
+func (d *deferring) Load() connection.Load {
 	l := d.Session.Load()
 	l.Busy, l.Done = l.Busy || len(d.kept) > 0, l.Done && len(d.kept) == 0
 	return l
@@ -65,7 +65,7 @@ func TestRepliesWaitForTheEndOfARound(t *testing.T) {
 	var log committer
 	s := start(t, "unix", func(c *Config) {
 		open := c.Open
-		c.Open = func(p *link.Port) link.Session { return &deferring{Session: open(p), port: p, log: &log} }
+		c.Open = func(p *connection.Port) connection.Session { return &deferring{Session: open(p), port: p, log: &log} }
 	})
 	const peers, rounds = 8, 50
 	var all []*peer
@@ -106,21 +106,21 @@ type onLoop struct {
 	woken func()
 }
 
-func (o onLoop) Loop() *link.Loop { return o.loop.group }
-func (o onLoop) Wake(*link.Port)  { o.woken() }
+func (o onLoop) Loop() *connection.Loop { return o.loop.group }
+func (o onLoop) Wake(*connection.Port)  { o.woken() }
 
 // TestAReachedIndexIsNotLost has the index of a second port reached after the round has looked and
 // before the bell rings again.
 func TestAReachedIndexIsNotLost(t *testing.T) {
 	bell, _ := net.Pipe()
 	defer bell.Close()
-	l := &loop{srv: &Server{now: link.Now}, bell: bell}
-	l.group = link.NewLoop(l.ring)
+	l := &loop{srv: &Server{now: connection.Now}, bell: bell}
+	l.group = connection.NewLoop(l.ring)
 	l.rung.Store(true) // round is called for a ring
-	var w link.Watermark
+	var w connection.Watermark
 	woken := 0
 	for n, f := range []func(){func() { w.Reach(2) }, func() { woken++ }} {
-		p := link.NewPort(uint64(n), "test")
+		p := connection.NewPort(uint64(n), "test")
 		p.SetOwner(onLoop{l, f})
 		p.Await(&w, uint64(n+1))
 	}

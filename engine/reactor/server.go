@@ -1,6 +1,6 @@
 // Package reactor owns connections on event loops and moves bytes between their sockets and
-// link.Sessions. It is the only importer of gnet, of which it uses the loops and nothing else: no
-// listener, no outbound buffer, no timer, no asynchronous call per request.
+// connection.Sessions. It is the only importer of gnet, of which it uses the loops and nothing
+// else: no listener, no outbound buffer, no timer, no asynchronous call per request.
 //
 // A turn is one read, one Feed, one write:
 //
@@ -40,8 +40,8 @@ import (
 
 	"github.com/panjf2000/gnet/v2"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/internal/bufpool"
-	"trunkline/engine/link"
 	"trunkline/engine/stream"
 )
 
@@ -50,11 +50,11 @@ const readBuffer = 64 << 10
 
 // carries returns the pool of buffers for unread bytes. Where they are charged to a budget, it
 // keeps none that would be charged to a connection with little in it.
-func carries(l *link.Limits) *bufpool.Pool {
+func carries(l *connection.Limits) *bufpool.Pool {
 	if l.Input == nil {
 		return bufpool.New(0)
 	}
-	return bufpool.New(link.OwnInput)
+	return bufpool.New(connection.OwnInput)
 }
 
 // Config is what a Server needs.
@@ -67,9 +67,9 @@ type Config struct {
 
 // Server runs the event loops. Its methods may be called from any goroutine.
 type Server struct {
-	limits link.Limits
+	limits connection.Limits
 	log    *slog.Logger
-	now    func() link.Instant
+	now    func() connection.Instant
 	gate   *stream.Gate
 	stats  *stream.Stats
 	host   *stream.Host // connections that are not on a loop

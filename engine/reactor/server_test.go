@@ -12,7 +12,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 	gneterr "github.com/panjf2000/gnet/v2/pkg/errors"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/stream"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
@@ -72,17 +72,17 @@ func TestTimersOnTheLoop(t *testing.T) {
 	partial, idle := s.dial(), s.dial()
 	partial.send(linktest.Frame('o', ""), []byte{0})
 	partial.want('o', "")
-	idle.wantClosed(link.ReasonIdle)
-	partial.wantClosed(link.ReasonFrame)
+	idle.wantClosed(connection.ReasonIdle)
+	partial.wantClosed(connection.ReasonFrame)
 	time.Sleep(stream.TickEvery)
 	answer.Release()
 	pending.want('q', "")
 	pending.wantEnd()
-	s.wantCount(link.ReasonIdle, 2)
+	s.wantCount(connection.ReasonIdle, 2)
 	stream1.EndStream()
 	busy.want('z', "")
 	busy.wantEnd()
-	s.wantCount(link.ReasonIdle, 3)
+	s.wantCount(connection.ReasonIdle, 3)
 }
 
 func (p *peer) wantEnd() {
@@ -122,7 +122,7 @@ func TestDrain(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	s.wantCount(link.ReasonDrain, 4)
+	s.wantCount(connection.ReasonDrain, 4)
 	if err, ok := <-s.Done(); ok {
 		t.Errorf("Done yields %v after Shutdown", err)
 	}
@@ -152,7 +152,7 @@ func TestDrainServesWhatWasRead(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	s.wantCount(link.ReasonDrain, 1)
+	s.wantCount(connection.ReasonDrain, 1)
 }
 
 func TestDrainForces(t *testing.T) {
@@ -167,7 +167,7 @@ func TestDrainForces(t *testing.T) {
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	s.wantCount(link.ReasonDrain, 2)
+	s.wantCount(connection.ReasonDrain, 2)
 	on.wantEnd()
 	off.wantEnd()
 }
@@ -223,12 +223,12 @@ func TestALoopThatEndsIsFatal(t *testing.T) {
 func TestPanicInOpenFreesTheSlot(t *testing.T) {
 	s := start(t, "tcp", func(c *Config) {
 		c.MaxConnections = 1
-		c.Open = func(*link.Port) link.Session { panic("no") }
+		c.Open = func(*connection.Port) connection.Session { panic("no") }
 	})
 	for range 3 {
 		s.dial().wantEnd()
 	}
-	s.wantCount(link.ReasonError, 3)
+	s.wantCount(connection.ReasonError, 3)
 	kit.Until(t, "the slot", func() bool { return s.Open() == 0 })
 }
 
@@ -272,7 +272,7 @@ func TestEachCloseIsLogged(t *testing.T) {
 	p := s.dial()
 	p.session()
 	_ = p.c.Close()
-	s.wantCount(link.ReasonEOF, 1)
+	s.wantCount(connection.ReasonEOF, 1)
 	_ = s.Shutdown(context.Background())
 	if n := strings.Count(log.String(), `msg="connection closed"`); n != 1 || !log.Has("reason=eof") {
 		t.Errorf("logged %d closes:\n%s", n, log.String())

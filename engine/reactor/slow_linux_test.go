@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/stream"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
@@ -39,7 +39,7 @@ type counted struct {
 	fed *atomic.Int64
 }
 
-func (c counted) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+func (c counted) Feed(in, out []byte, now connection.Instant) (int, []byte, connection.Verdict) {
 	used, out, v := c.Session.Feed(in, out, now)
 	if used > 0 {
 		c.fed.Add(1)
@@ -68,9 +68,9 @@ func subscribeSlowly(t *testing.T, transport string) *slowPeer {
 	}
 	s := start(t, network, func(c *Config) {
 		open := c.Open
-		c.Open = func(port *link.Port) link.Session { return counted{open(port).(*linktest.Session), p.fed} }
-		c.Now = func() link.Instant { return link.Instant{Mono: p.clock.Load()} }
-		c.Limits.SendWithin, c.Limits.ChunkBytes = sendWithin, link.DefaultChunkBytes
+		c.Open = func(port *connection.Port) connection.Session { return counted{open(port).(*linktest.Session), p.fed} }
+		c.Now = func() connection.Instant { return connection.Instant{Mono: p.clock.Load()} }
+		c.Limits.SendWithin, c.Limits.ChunkBytes = sendWithin, connection.DefaultChunkBytes
 	})
 	p.peer = p.dial(t, s, transport)
 	p.send(linktest.Frame(linktest.Open, ""))
@@ -155,7 +155,7 @@ func TestASlowSubscriberStays(t *testing.T) {
 		}
 		kit.Until(t, "the one who stopped to be closed", func() bool {
 			p.clock.Add(sendWithin / 100)
-			return p.s.Stats().Closed[link.ReasonWrite] == 1
+			return p.s.Stats().Closed[connection.ReasonWrite] == 1
 		})
 	})
 }
@@ -183,7 +183,7 @@ func TestAReplyWaitsBehindLittle(t *testing.T) {
 				}
 				before += linktest.HeaderBytes + 1 + len(body)
 			}
-			if most := link.DefaultChunkBytes + linktest.HeaderBytes + 1 + chunkBytes; before-arrived > most {
+			if most := connection.DefaultChunkBytes + linktest.HeaderBytes + 1 + chunkBytes; before-arrived > most {
 				t.Errorf("the reply came behind %d bytes, of which %d had arrived; at most %d may be the server's", before, arrived, most)
 			}
 			p.settled()

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/stream"
 	"trunkline/fuzz/kit/linktest"
 )
@@ -23,7 +23,7 @@ func TestEchoInOrder(t *testing.T) {
 			p.want('e', "three")
 			p.send(linktest.Frame('c', "bye"), linktest.Frame('e', "never"), make([]byte, 1000))
 			p.want('c', "bye")
-			p.wantClosed(link.ReasonProtocol)
+			p.wantClosed(connection.ReasonProtocol)
 		})
 	}
 }
@@ -40,7 +40,7 @@ func TestCutAtEveryByte(t *testing.T) {
 		p.want('e', "second")
 		_ = p.c.Close()
 	}
-	s.wantCount(link.ReasonEOF, int64(len(whole)+1))
+	s.wantCount(connection.ReasonEOF, int64(len(whole)+1))
 }
 
 func TestCutByAnEnd(t *testing.T) {
@@ -58,7 +58,7 @@ func TestCutByAnEnd(t *testing.T) {
 			t.Fatalf("cut at %d: got %q, %v, want a clean end", cut, b, err)
 		}
 	}
-	s.wantCount(link.ReasonEOF, int64(len(whole)))
+	s.wantCount(connection.ReasonEOF, int64(len(whole)))
 }
 
 func TestByteByByte(t *testing.T) {
@@ -90,7 +90,7 @@ func TestAShortWriteLeavesTheLoop(t *testing.T) {
 	p.wantPattern('b', 3<<20)
 	p.want('e', "part")
 	p.want('c', "end")
-	p.wantClosed(link.ReasonProtocol)
+	p.wantClosed(connection.ReasonProtocol)
 }
 
 func TestWriteTimerOffTheLoop(t *testing.T) {
@@ -98,7 +98,7 @@ func TestWriteTimerOffTheLoop(t *testing.T) {
 	p := s.dial()
 	p.send(linktest.Sized('b', 7<<20))
 	s.wantLeft(stream.LeftWrite, 1)
-	s.wantCount(link.ReasonWrite, 1)
+	s.wantCount(connection.ReasonWrite, 1)
 }
 
 func TestHalfCloseGetsItsAnswers(t *testing.T) {
@@ -111,7 +111,7 @@ func TestHalfCloseGetsItsAnswers(t *testing.T) {
 	s.wantLeft(stream.LeftEOF, 1)
 	s.book.Last().Release()
 	p.want('q', "")
-	p.wantClosed(link.ReasonEOF)
+	p.wantClosed(connection.ReasonEOF)
 }
 
 func TestEndWithNothingOutstanding(t *testing.T) {
@@ -121,7 +121,7 @@ func TestEndWithNothingOutstanding(t *testing.T) {
 	_ = p.c.(*net.TCPConn).CloseWrite()
 	p.want('o', "")
 	p.want('e', "x")
-	p.wantClosed(link.ReasonEOF) // the stream ended with the connection
+	p.wantClosed(connection.ReasonEOF) // the stream ended with the connection
 	if left := s.Stats().Left; left != [4]int64{} {
 		t.Errorf("left the loop: %v", left)
 	}
@@ -137,7 +137,7 @@ func TestEndBehindABacklog(t *testing.T) {
 	p.want('h', "")
 	p.want('e', "behind")
 	p.want('e', "it")
-	p.wantClosed(link.ReasonEOF)
+	p.wantClosed(connection.ReasonEOF)
 }
 
 func TestBlockedKeepsUpToItsBound(t *testing.T) {
@@ -210,7 +210,7 @@ func TestPanicsCloseOneConnection(t *testing.T) {
 		if b, _ := io.ReadAll(p.c); len(b) > 0 {
 			t.Fatalf("got %d bytes", len(b))
 		}
-		s.wantCount(link.ReasonPanic, int64(i+1))
+		s.wantCount(connection.ReasonPanic, int64(i+1))
 		other.send(linktest.Frame('e', "alive"))
 		other.want('e', "alive")
 	}
@@ -227,5 +227,5 @@ func TestAResetIsAnError(t *testing.T) {
 	p.session()
 	_ = p.c.(*net.TCPConn).SetLinger(0)
 	_ = p.c.Close()
-	s.wantCount(link.ReasonError, 1)
+	s.wantCount(connection.ReasonError, 1)
 }

@@ -8,10 +8,10 @@ import (
 	"trunkline/codec/wire"
 	"trunkline/engine/bus"
 	"trunkline/engine/cluster/placement"
+	"trunkline/engine/connection"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
-	"trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 )
 
 // The limits of the state machines, under names that one struct can embed.
@@ -27,7 +27,7 @@ type Config struct {
 	KernelConfig        // a negative DequeueLease: no lease
 	BusConfig           //
 	OrchestrationConfig //
-	Threads             threads.Config
+	Threads             threadstore.Config
 	// MaxFrameBytes bounds a message of the bus, and a reply of the pipelines.
 	MaxFrameBytes int
 	// KernelQueueCapacity bounds what waits to be executed; as many queries and one more may be
@@ -51,7 +51,7 @@ type Config struct {
 	// this one is: what it names itself, it also owns. 0 or 1: there is no other.
 	Partition, Partitions int
 	// Now overrides the clock that the connection's owner reads, for tests.
-	Now    func() link.Instant
+	Now    func() connection.Instant
 	Logger *slog.Logger
 }
 

@@ -6,8 +6,8 @@ import (
 	"trunkline/codec/mpack"
 	"trunkline/engine/bus"
 	"trunkline/engine/cluster/placement"
+	"trunkline/engine/connection"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 )
 
 // The bus's own event types, which clients cannot publish, and the sources of events of the
@@ -31,7 +31,7 @@ func (r *Runtime) busConfig() bus.Config {
 	}
 	c.GapBody = r.appendGap
 	c.EventBody = func(dst []byte, eventType, source string, payload []byte) []byte {
-		return mpack.AppendEvent(dst, eventType, payload, r.Now(link.Now()).Wall, source)
+		return mpack.AppendEvent(dst, eventType, payload, r.Now(connection.Now()).Wall, source)
 	}
 	return c
 }
@@ -43,7 +43,7 @@ type lifecycle struct{ bus *bus.Bus }
 func (l lifecycle) Wanted(kind kernel.EventKind) bool { return l.bus.Wants(kind.String()) }
 
 // Emit implements kernel.Events.
-func (l lifecycle) Emit(kind kernel.EventKind, payload []byte, now link.Instant) {
+func (l lifecycle) Emit(kind kernel.EventKind, payload []byte, now connection.Instant) {
 	m := l.bus.NewMessage(len(payload) + EventBytes)
 	m.Body = mpack.AppendEvent(m.Body, kind.String(), payload, now.Wall, kernelSource)
 	var typ [32]byte
@@ -54,5 +54,5 @@ func (l lifecycle) Emit(kind kernel.EventKind, payload []byte, now link.Instant)
 func (r *Runtime) appendGap(dst []byte, dropped uint64) []byte {
 	var buf [40]byte
 	payload := strconv.AppendUint(append(buf[:0], `{"dropped":`...), dropped, 10)
-	return mpack.AppendEvent(dst, GapEvent, append(payload, '}'), r.Now(link.Now()).Wall, BusSource)
+	return mpack.AppendEvent(dst, GapEvent, append(payload, '}'), r.Now(connection.Now()).Wall, BusSource)
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
-	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
 	"trunkline/engine/store"
 	"trunkline/engine/store/rows"
-	"trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 )
 
 // OpenRows opens the rows of agent threads in dir; "" has them in memory. onFatal is called when
@@ -24,7 +24,7 @@ func (r *Runtime) OpenRows(dir string, onFatal func(error)) error {
 		return fmt.Errorf("cannot open the rows of agent threads: %w", err)
 	}
 	r.rows.Store(db)
-	return r.Threads.SetRows(threads.StoredRows(db))
+	return r.Threads.SetRows(threadstore.StoredRows(db))
 }
 
 // Recover brings the state machines to where log ends, which gets every further change. Rows that
@@ -81,7 +81,7 @@ func (r *Runtime) Digests(stop func() bool) (d Digests) {
 	d.Kernel = r.Kernel.ShardDigests(stop)
 	if d.Kernel != nil {
 		defer r.Store.Leave(r.Store.Enter()) // a session whose process has ended ends when it is looked at
-		call := orchestration.Call{Now: r.Now(link.Now())}
+		call := orchestration.Call{Now: r.Now(connection.Now())}
 		d.Orchestration = r.Orchestration.ShardDigests(&call, stop)
 	}
 	d.Through = r.Store.Appended()

@@ -12,14 +12,14 @@ import (
 
 	"trunkline/engine/bus"
 	"trunkline/engine/cluster/placement"
+	"trunkline/engine/connection"
 	"trunkline/engine/idem"
 	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
 	"trunkline/engine/store"
 	"trunkline/engine/store/rows"
-	"trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 )
 
 // Runtime is the state machines of a process and what they stand on. Its methods are safe for
@@ -29,13 +29,13 @@ type Runtime struct {
 	Kernel        *kernel.Kernel
 	Bus           *bus.Bus
 	Orchestration *orchestration.Engine
-	Threads       *threads.Engine
+	Threads       *threadstore.Engine
 	Store         *store.Store
 	// Outcomes are those of tool calls; nil where nothing is journaled. Requests are those of
 	// requests with an idempotency_key.
 	Outcomes, Requests *idem.Table
 	// Gate is where the sessions of all protocols wait for the journal.
-	Gate link.Gate
+	Gate connection.Gate
 
 	orchestrated atomic.Uint64           // index of the last record of orchestration
 	rows         atomic.Pointer[rows.DB] // of agent threads; nil until open
@@ -48,7 +48,7 @@ type Runtime struct {
 func New(cfg Config) *Runtime {
 	cfg = cfg.withDefaults()
 	r := &Runtime{Config: cfg, stop: make(chan struct{})}
-	r.Gate.Journal = func() link.Journal {
+	r.Gate.Journal = func() connection.Journal {
 		if log := r.Store.Log(); log != nil {
 			return log
 		}
@@ -71,10 +71,10 @@ func New(cfg Config) *Runtime {
 	kc.Partition, kc.Partitions = uint64(cfg.Partition), uint64(cfg.Partitions)
 	kc.Ended, kc.Removed = r.Orchestration.Cancel, r.Orchestration.ProcessRemoved
 	r.Kernel = kernel.New(kc)
-	r.Threads = threads.New(cfg.Threads)
+	r.Threads = threadstore.New(cfg.Threads)
 	machines := []store.Machine{
 		r.Kernel.Machine(r.Orchestration.CancelBefore),
-		r.Orchestration.Machine(func() link.Instant { return r.Now(link.Now()) }),
+		r.Orchestration.Machine(func() connection.Instant { return r.Now(connection.Now()) }),
 		r.Threads.Machine(),
 	}
 	if cfg.Journaled {
@@ -113,7 +113,7 @@ func (r *Runtime) Durable(upTo journal.Index) { r.Gate.Mark.Reach(upTo) }
 
 // Now returns the owner's reading of the clocks, or the test's. The monotonic one goes on where the
 // journal ended.
-func (r *Runtime) Now(owner link.Instant) link.Instant {
+func (r *Runtime) Now(owner connection.Instant) connection.Instant {
 	if r.Config.Now != nil {
 		return r.Config.Now()
 	}
@@ -121,7 +121,7 @@ func (r *Runtime) Now(owner link.Instant) link.Instant {
 	return owner
 }
 
-func (r *Runtime) mono() int64 { return r.Now(link.Now()).Mono }
+func (r *Runtime) mono() int64 { return r.Now(connection.Now()).Mono }
 
 // Start begins the periodic garbage collection (kernel-ipc §5.3), the snapshots of a journal and
 // the storing of rows.
@@ -148,7 +148,7 @@ func (r *Runtime) Sweep() {
 		return // what is dropped is written too; the next sweep finds it
 	}
 	defer r.Store.Leave(r.Store.Enter())
-	now := r.Now(link.Now())
+	now := r.Now(connection.Now())
 	zombied, removed, logs := r.Kernel.Sweep(now)
 	sessions, envelopes := r.Orchestration.Sweep(now)
 	r.Config.Logger.Debug("swept the tables", "zombied", zombied, "removed", removed, "rate_logs", logs,

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/internal/bufpool"
-	"trunkline/engine/link"
 )
 
 // After an Accept error such as EMFILE the listener stays; connections wait in its backlog.
@@ -141,13 +141,13 @@ func (h *Host) arrived(nc net.Conn, serve func(net.Conn)) {
 // Abandon closes a connection that Accept handed over but that never came to have a session.
 func (h *Host) Abandon(nc net.Conn, why error) {
 	h.log.Debug("connection not served", "remote", RemoteName(nc), "err", why)
-	h.Stats.CountClosed(link.ReasonError)
+	h.Stats.CountClosed(connection.ReasonError)
 	h.Gate.Release(false)
 	_ = nc.Close()
 }
 
 // ServeAdmitted serves by goroutines a connection that Accept handed over. It does not wait.
-func (h *Host) ServeAdmitted(nc net.Conn, l *link.Listener) {
+func (h *Host) ServeAdmitted(nc net.Conn, l *connection.Listener) {
 	if _, err := h.open(nc, h.NewPort(RemoteName(nc)).From(l), h.cfg.Open); err != nil {
 		h.log.Debug("connection not served", "remote", RemoteName(nc), "err", err)
 	}
@@ -158,7 +158,7 @@ type handshaker interface {
 }
 
 // greet makes the TLS handshake, then serves. The handshake takes a slot, which bounds them.
-func (h *Host) greet(nc net.Conn, t handshaker, l *link.Listener) {
+func (h *Host) greet(nc net.Conn, t handshaker, l *connection.Listener) {
 	ctx, cancel := context.WithTimeout(h.running, handshakeWithin)
 	defer cancel()
 	if err := t.HandshakeContext(ctx); err != nil {
@@ -203,14 +203,14 @@ func tune(nc net.Conn) {
 
 // Adopted is a connection that changes its owner, with all its state. Its slot comes with it.
 type Adopted struct {
-	Port    *link.Port
-	Session link.Session
-	State   link.State
+	Port    *connection.Port
+	Session connection.Session
+	State   connection.State
 	// Unread was read and not yet taken by the session, Unsent appended by it and not yet taken by
 	// the socket. Adopt copies Unsent and keeps Unread.
 	Unread, Unsent []byte
 	// Charge is what Unread has of Limits.Input.
-	Charge link.Charge
+	Charge connection.Charge
 	Why    Departure
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
@@ -28,7 +28,7 @@ func adopted(t *testing.T, a Adopted) *peer {
 }
 
 // after returns the state of a connection whose last Feed had the verdict v.
-func after(v link.Verdict) (s link.State) {
+func after(v connection.Verdict) (s connection.State) {
 	s.Fed(0, 0, v, 0)
 	return s
 }
@@ -36,7 +36,7 @@ func after(v link.Verdict) (s link.State) {
 func TestAdopt(t *testing.T) {
 	two := append(linktest.Frame('e', "two"), linktest.Frame('e', "three")...)
 	t.Run("unsent goes first, then unread", func(t *testing.T) {
-		p := adopted(t, Adopted{Unsent: linktest.Frame('e', "one"), Unread: two, State: after(link.Yield), Why: LeftBehind})
+		p := adopted(t, Adopted{Unsent: linktest.Frame('e', "one"), Unread: two, State: after(connection.Yield), Why: LeftBehind})
 		p.want('e', "one")
 		p.want('e', "two")
 		p.want('e', "three")
@@ -51,28 +51,28 @@ func TestAdopt(t *testing.T) {
 		p.want('e', "three")
 	})
 	t.Run("closing", func(t *testing.T) {
-		p := adopted(t, Adopted{Unsent: linktest.Frame('c', "bye"), State: after(link.Close)})
+		p := adopted(t, Adopted{Unsent: linktest.Frame('c', "bye"), State: after(connection.Close)})
 		p.want('c', "bye")
-		p.wantClosed(link.ReasonProtocol)
+		p.wantClosed(connection.ReasonProtocol)
 	})
 	t.Run("at its end, with frames the session has not seen", func(t *testing.T) {
-		ended := after(link.Yield)
-		ended.Peer = link.PeerEnded
+		ended := after(connection.Yield)
+		ended.Peer = connection.PeerEnded
 		p := adopted(t, Adopted{Unread: append(two, 0, 0), State: ended})
 		p.want('e', "two")
 		p.want('e', "three")
-		p.wantClosed(link.ReasonEOF)
+		p.wantClosed(connection.ReasonEOF)
 	})
 	t.Run("draining, with frames read before", func(t *testing.T) {
-		draining := after(link.Yield)
+		draining := after(connection.Yield)
 		draining.DrainAfter(len(two))
 		p := adopted(t, Adopted{Unread: two, State: draining})
 		p.want('e', "two")
 		p.want('e', "three")
-		p.wantClosed(link.ReasonDrain)
+		p.wantClosed(connection.ReasonDrain)
 	})
 	t.Run("blocked", func(t *testing.T) {
-		p := adopted(t, Adopted{Unread: append(linktest.Frame('h', ""), two...), State: after(link.Yield)})
+		p := adopted(t, Adopted{Unread: append(linktest.Frame('h', ""), two...), State: after(connection.Yield)})
 		_ = p.c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 		if _, err := p.c.Read(make([]byte, 1)); err == nil {
 			t.Fatal("a blocked session was fed")
@@ -84,7 +84,7 @@ func TestAdopt(t *testing.T) {
 		p.want('e', "three")
 	})
 	t.Run("blocked, with no wake-up to come", func(t *testing.T) {
-		p := adopted(t, Adopted{Unread: two, State: after(link.Blocked)})
+		p := adopted(t, Adopted{Unread: two, State: after(connection.Blocked)})
 		p.want('e', "two")
 		p.want('e', "three")
 	})
@@ -114,7 +114,7 @@ func TestAdoptByAClosedHost(t *testing.T) {
 	mine, theirs := net.Pipe()
 	h.Gate.admit()
 	h.Adopt(theirs, Adopted{Port: port, Session: book.Open(port)})
-	(&peer{t, mine, h, book}).wantClosed(link.ReasonDrain)
+	(&peer{t, mine, h, book}).wantClosed(connection.ReasonDrain)
 }
 
 func TestWakeStorm(t *testing.T) {

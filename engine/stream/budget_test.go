@@ -3,7 +3,7 @@ package stream
 import (
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
@@ -11,8 +11,8 @@ import (
 // TestReadingAheadPausesWithoutRoom: where the budget of input is used up, a connection whose
 // session is blocked is not refused, but read no further, and goes on when the session does.
 func TestReadingAheadPausesWithoutRoom(t *testing.T) {
-	b := link.NewBudget(1)
-	h, made := aheadHost(t, 8, false, func(l *link.Limits) {
+	b := connection.NewBudget(1)
+	h, made := aheadHost(t, 8, false, func(l *connection.Limits) {
 		l.AheadBytes = 8 << 20
 		l.Input, l.NoRoom = b, func(dst []byte) []byte { return append(dst, "no room"...) }
 	})
@@ -38,7 +38,7 @@ func TestReadingAheadPausesWithoutRoom(t *testing.T) {
 		}
 		return last > 32 && last == before
 	})
-	if most := (link.OwnInput + 2*readKeep) / len(one); last > most {
+	if most := (connection.OwnInput + 2*readKeep) / len(one); last > most {
 		t.Errorf("%d frames were read ahead without room, want at most %d", last, most)
 	}
 	a.mu.Lock()
@@ -58,7 +58,7 @@ func TestReadingAheadPausesWithoutRoom(t *testing.T) {
 // TestLateFrameIsLetGo: a connection that was informed of its late frame does not hold it while it
 // parts.
 func TestLateFrameIsLetGo(t *testing.T) {
-	b := link.NewBudget(8 << 20)
+	b := connection.NewBudget(8 << 20)
 	h, book, ln := listen(t, "tcp", func(c *Config) {
 		c.Limits.FrameWithin, c.Limits.LateFrame = 1, func(dst []byte) []byte { return append(dst, "late"...) }
 		c.Limits.Input = b
@@ -75,14 +75,14 @@ func TestLateFrameIsLetGo(t *testing.T) {
 
 // TestUntil: a connection whose session has a time is closed when that is over, whatever it does.
 func TestUntil(t *testing.T) {
-	tm, l := link.Timers{Quiet: 1}, &link.Limits{}
-	f := func(load link.Load, now int64, want bool) {
+	tm, l := connection.Timers{Quiet: 1}, &connection.Limits{}
+	f := func(load connection.Load, now int64, want bool) {
 		t.Helper()
-		if r, late := tm.Overdue(l, load, true, now); late != want || late && r != link.ReasonFrame {
+		if r, late := tm.Overdue(l, load, true, now); late != want || late && r != connection.ReasonFrame {
 			t.Errorf("%+v at %d: %v %v", load, now, r, late)
 		}
 	}
-	f(link.Load{}, 100, false)
-	f(link.Load{Until: 101}, 100, false)
-	f(link.Load{Until: 101, Busy: true}, 101, true)
+	f(connection.Load{}, 100, false)
+	f(connection.Load{Until: 101}, 100, false)
+	f(connection.Load{Until: 101, Busy: true}, 101, true)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
@@ -83,7 +83,7 @@ func TestSlotsAreFreeWhileConnectionsLinger(t *testing.T) {
 		t.Helper()
 		p := dialSmall(t, h, book, ln)
 		p.send(linktest.Sized('b', answerBytes), linktest.Frame('c', "bye"))
-		kit.Until(t, "the slot to be free", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == nth && h.Gate.Open() == 0 })
+		kit.Until(t, "the slot to be free", func() bool { return h.Snapshot().Closed[connection.ReasonProtocol] == nth && h.Gate.Open() == 0 })
 		if n := h.Gate.Lingering(); n != int(min(nth, 2)) {
 			t.Errorf("%d linger, of %d under a limit of 2", n, nth)
 		}
@@ -107,7 +107,7 @@ func TestLingeringTakesItsTimeAtMost(t *testing.T) {
 	h, book, ln := listen(t, "tcp", func(c *Config) { c.Limits.SendWithin = int64(200 * time.Millisecond) })
 	p := dialSmall(t, h, book, ln)
 	p.send(linktest.Sized('b', answerBytes), linktest.Frame('c', "bye"))
-	kit.Until(t, "the session to end", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == 1 })
+	kit.Until(t, "the session to end", func() bool { return h.Snapshot().Closed[connection.ReasonProtocol] == 1 })
 	kit.Until(t, "the time to be up", func() bool { return h.Gate.Lingering() == 0 })
 }
 
@@ -150,7 +150,7 @@ func TestAQuietPeerDoesNotKeepItsSocket(t *testing.T) {
 		h, book, ln := listen(t, network, nil)
 		p := dial(t, h, book, ln)
 		p.send(linktest.Frame('c', "bye"))
-		kit.Until(t, "the session to end", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == 1 })
+		kit.Until(t, "the session to end", func() bool { return h.Snapshot().Closed[connection.ReasonProtocol] == 1 })
 		kit.Until(t, "the socket to be closed", func() bool { return h.Gate.Lingering() == 0 })
 		p.want('c', "bye")
 	}

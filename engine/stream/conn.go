@@ -10,18 +10,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/internal/bufpool"
 	"trunkline/engine/internal/sock"
-	"trunkline/engine/link"
 )
 
-// conn is one connection; it is the link.Owner of its port. in belongs to the reader, and to the
-// holder of mu while the reader reads ahead; the rest under mu to its holder.
+// conn is one connection; it is the connection.Owner of its port. in belongs to the reader, and to
+// the holder of mu while the reader reads ahead; the rest under mu to its holder.
 type conn struct {
 	host *Host
 	rwc  io.ReadWriteCloser
 	sock socket // below rwc
-	port *link.Port
+	port *connection.Port
 
 	woken    atomic.Bool   // Port.Wake since the writer last pumped
 	bell     chan struct{} // one slot: the writer has something to look at
@@ -35,35 +35,35 @@ type conn struct {
 	received atomic.Int64 // bytes read by this owner, which State.In does not count
 	credit   int          // the writer's: bytes the socket may be given before it is asked what it has not sent
 
-	mu         sync.Mutex
-	link.State           // Peer is written by the reader only
-	room       sync.Cond // the reader waits here while it must not feed
-	sess       link.Session
-	released   bool
-	out        *bufpool.Buffer // replies the writer has not taken; nil while there are none
-	inFlight   atomic.Int64    // bytes the writer is sending
-	sendFrom   int64           // since when the peer took no byte of what is being sent; 0 while nothing is
-	readBy     int64           // when a peer that reads slowestReader would have read all that it took
-	startTend  sync.Once
-	ahead      bool // the reader reads ahead, into spill
-	paused     bool // too much is kept to read ahead
-	frames     int  // how many end in in; -1: not counted
-	queued     int  // sock.Queued when last asked; less than 0 since the socket last took something
-	roused     bool // the reader was called out of its Read, for a Drain
-	delivery   delivery
+	mu               sync.Mutex
+	connection.State           // Peer is written by the reader only
+	room             sync.Cond // the reader waits here while it must not feed
+	sess             connection.Session
+	released         bool
+	out              *bufpool.Buffer // replies the writer has not taken; nil while there are none
+	inFlight         atomic.Int64    // bytes the writer is sending
+	sendFrom         int64           // since when the peer took no byte of what is being sent; 0 while nothing is
+	readBy           int64           // when a peer that reads slowestReader would have read all that it took
+	startTend        sync.Once
+	ahead            bool // the reader reads ahead, into spill
+	paused           bool // too much is kept to read ahead
+	frames           int  // how many end in in; -1: not counted
+	queued           int  // sock.Queued when last asked; less than 0 since the socket last took something
+	roused           bool // the reader was called out of its Read, for a Drain
+	delivery         delivery
 }
 
 // Panicked logs a panic of a session's method.
-func (h *Host) Panicked(doing string, p *link.Port, r any) {
+func (h *Host) Panicked(doing string, p *connection.Port, r any) {
 	h.log.Error("panic "+doing+" a session", "conn", p.ID(), "remote", p.Remote(), "panic", r, "stack", string(debug.Stack()))
 }
 
 // OpenSession opens a connection's session; a panic while doing so is an error.
-func (h *Host) OpenSession(p *link.Port) (sess link.Session, err error) {
+func (h *Host) OpenSession(p *connection.Port) (sess connection.Session, err error) {
 	return h.openSession(p, h.cfg.Open)
 }
 
-func (h *Host) openSession(p *link.Port, open link.Opener) (sess link.Session, err error) {
+func (h *Host) openSession(p *connection.Port, open connection.Opener) (sess connection.Session, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			h.Panicked("opening", p, r)
@@ -74,7 +74,7 @@ func (h *Host) openSession(p *link.Port, open link.Opener) (sess link.Session, e
 }
 
 // CloseSession calls Session.Closed; a panic is logged.
-func (h *Host) CloseSession(p *link.Port, sess link.Session) {
+func (h *Host) CloseSession(p *connection.Port, sess connection.Session) {
 	defer func() {
 		if r := recover(); r != nil {
 			h.Panicked("closing", p, r)
@@ -83,7 +83,7 @@ func (h *Host) CloseSession(p *link.Port, sess link.Session) {
 	sess.Closed()
 }
 
-func (h *Host) bareConn(rwc io.ReadWriteCloser, p *link.Port) *conn {
+func (h *Host) bareConn(rwc io.ReadWriteCloser, p *connection.Port) *conn {
 	c := &conn{
 		host: h, rwc: rwc, sock: socketOf(rwc), port: p,
 		bell: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
@@ -94,8 +94,8 @@ func (h *Host) bareConn(rwc io.ReadWriteCloser, p *link.Port) *conn {
 	return c
 }
 
-// Wake implements link.Owner. It takes no lock and does not allocate.
-func (c *conn) Wake(*link.Port) {
+// Wake implements connection.Owner. It takes no lock and does not allocate.
+func (c *conn) Wake(*connection.Port) {
 	c.woken.Store(true)
 	c.ring()
 	if c.inFlight.Load() > 0 {
@@ -123,14 +123,14 @@ func (c *conn) unsent() int {
 func (c *conn) recoverPanic() {
 	if r := recover(); r != nil {
 		c.host.Panicked("in", c.port, r)
-		c.release(link.ReasonPanic)
+		c.release(connection.ReasonPanic)
 		c.cut()
 	}
 }
 
 // release ends the session and gives the slot back. Only the first reason counts; later calls
 // return false. The caller holds mu.
-func (c *conn) release(r link.Reason) bool {
+func (c *conn) release(r connection.Reason) bool {
 	if c.released {
 		return false
 	}
@@ -151,7 +151,7 @@ func (c *conn) release(r link.Reason) bool {
 }
 
 // abort closes the connection now, whatever it still has to send. One that lingers is left to that.
-func (c *conn) abort(r link.Reason) {
+func (c *conn) abort(r connection.Reason) {
 	c.mu.Lock()
 	first := c.release(r)
 	c.mu.Unlock()
@@ -170,7 +170,7 @@ func (c *conn) cut() {
 }
 
 // overdue reports a timer of this connection that ran out (kernel-ipc §2.4).
-func (c *conn) overdue(now link.Instant) (r link.Reason, late bool) {
+func (c *conn) overdue(now connection.Instant) (r connection.Reason, late bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.recoverPanic()
@@ -179,10 +179,10 @@ func (c *conn) overdue(now link.Instant) (r link.Reason, late bool) {
 	}
 	l, load := &c.host.cfg.Limits, c.sess.Load()
 	if l.SendWithin > 0 && c.sendFrom != 0 && !c.progress(now) && now.Mono-c.takesFrom(load.Streams) >= l.SendWithin {
-		return link.ReasonWrite, true
+		return connection.ReasonWrite, true
 	}
 	r, late = c.Overdue(l, load, c.unsent(), now.Mono)
-	if r == link.ReasonFrame && late && l.LateFrame != nil && c.Verdict != link.Close {
+	if r == connection.ReasonFrame && late && l.LateFrame != nil && c.Verdict != connection.Close {
 		c.rouse() // what is left of the frame is let go
 		c.sendLast(l.LateFrame)
 		return 0, false
@@ -193,7 +193,7 @@ func (c *conn) overdue(now link.Instant) (r link.Reason, late bool) {
 // progress restarts the write timer where the peer takes what the socket has, although that has no
 // room for more yet: a socket that was full takes bytes again when a part of it is free, which
 // takes a slow peer long. The caller holds mu.
-func (c *conn) progress(now link.Instant) bool {
+func (c *conn) progress(now connection.Instant) bool {
 	n, known := c.sock.ask(sock.Queued)
 	took := known && n < c.queued
 	if took {
@@ -242,7 +242,7 @@ func (h *Host) Drop(name string) (found bool) {
 	}
 	named := func(c *conn) bool { return c.port.ID() == id }
 	if open := h.list(nil); slices.ContainsFunc(open, named) {
-		open[slices.IndexFunc(open, named)].abort(link.ReasonDropped)
+		open[slices.IndexFunc(open, named)].abort(connection.ReasonDropped)
 		return true
 	}
 	last := h.listLingering()

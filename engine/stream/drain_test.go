@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
@@ -18,12 +18,12 @@ type drainProbe struct {
 	drained bool
 }
 
-func (j *drainProbe) Drain(now link.Instant) {
+func (j *drainProbe) Drain(now connection.Instant) {
 	j.drained = true
 	j.Session.Drain(now)
 }
 
-func (j *drainProbe) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+func (j *drainProbe) Feed(in, out []byte, now connection.Instant) (int, []byte, connection.Verdict) {
 	used, out, v := j.Session.Feed(in, out, now)
 	if j.drained && used > 0 {
 		out = linktest.Append(out, 'u', nil)
@@ -33,7 +33,7 @@ func (j *drainProbe) Feed(in, out []byte, now link.Instant) (int, []byte, link.V
 
 func judged(c *Config) {
 	open := c.Open
-	c.Open = func(p *link.Port) link.Session { return &drainProbe{Session: open(p).(*linktest.Session)} }
+	c.Open = func(p *connection.Port) connection.Session { return &drainProbe{Session: open(p).(*linktest.Session)} }
 }
 
 func TestDrainWaitsForFramesBehindABlockedSession(t *testing.T) {
@@ -48,7 +48,7 @@ func TestDrainWaitsForFramesBehindABlockedSession(t *testing.T) {
 		p.want('h', "")
 		p.want('e', behind)
 	}
-	p.wantClosed(link.ReasonDrain)
+	p.wantClosed(connection.ReasonDrain)
 }
 
 // duringRead calls do while a Read has its bytes and no other goroutine knows of them.
@@ -74,13 +74,13 @@ func TestDrainWaitsForBytesJustRead(t *testing.T) {
 	p := &peer{t, mine, h, book}
 	p.send(linktest.Frame('e', "in time"))
 	p.want('e', "in time")
-	p.wantClosed(link.ReasonDrain)
+	p.wantClosed(connection.ReasonDrain)
 }
 
 // TestDrainReachesAQuietReader covers the ways a reader may wait: with nothing, inside a frame,
 // after the peer's end.
 func TestDrainReachesAQuietReader(t *testing.T) {
-	f := func(name string, r link.Reason, before func(p *peer), after func(p *peer)) {
+	f := func(name string, r connection.Reason, before func(p *peer), after func(p *peer)) {
 		t.Run(name, func(t *testing.T) {
 			h, book, ln := listen(t, "tcp", judged)
 			p := dial(t, h, book, ln)
@@ -95,12 +95,12 @@ func TestDrainReachesAQuietReader(t *testing.T) {
 		p.want('e', "x")
 	}
 	nothing := func(*peer) {}
-	f("nothing read", link.ReasonDrain, echo, nothing)
-	f("inside a frame", link.ReasonDrain, func(p *peer) {
+	f("nothing read", connection.ReasonDrain, echo, nothing)
+	f("inside a frame", connection.ReasonDrain, func(p *peer) {
 		p.send(linktest.Frame('e', "x"), []byte{0, 0})
 		p.want('e', "x")
 	}, nothing)
-	f("later frames are told", link.ReasonDrain, func(p *peer) {
+	f("later frames are told", connection.ReasonDrain, func(p *peer) {
 		p.send(linktest.Frame('q', ""))
 		echo(p)
 	}, func(p *peer) {
@@ -111,7 +111,7 @@ func TestDrainReachesAQuietReader(t *testing.T) {
 		p.book.Last().Release()
 		p.want('q', "")
 	})
-	f("after the end", link.ReasonEOF, func(p *peer) {
+	f("after the end", connection.ReasonEOF, func(p *peer) {
 		p.send(linktest.Frame('q', ""))
 		echo(p)
 		_ = p.c.(*net.TCPConn).CloseWrite()
@@ -133,7 +133,7 @@ func eofCalled(h *Host) bool {
 	c := h.list(nil)[0]
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.Peer == link.PeerEOF
+	return c.Peer == connection.PeerEOF
 }
 
 // plain is a transport that is not a net.Conn and has no deadlines.
@@ -152,7 +152,7 @@ func TestDrainWithoutDeadlines(t *testing.T) {
 	p.send(linktest.Frame('e', "x"))
 	p.want('e', "x")
 	h.Drain()
-	p.wantClosed(link.ReasonDrain)
+	p.wantClosed(connection.ReasonDrain)
 }
 
 func TestADeadlineOfSomeoneElseIsAnError(t *testing.T) {
@@ -161,29 +161,29 @@ func TestADeadlineOfSomeoneElseIsAnError(t *testing.T) {
 	defer mine.Close()
 	_ = theirs.SetReadDeadline(time.Now().Add(time.Millisecond))
 	_ = h.Serve(theirs, "pipe")
-	(&peer{t, mine, h, book}).wantClosed(link.ReasonError)
+	(&peer{t, mine, h, book}).wantClosed(connection.ReasonError)
 }
 
 // locked wakes its owner at its first Feed only, and what unblocks it comes with a Pump after its
 // second one.
 type locked struct {
 	*linktest.Session
-	port  *link.Port
+	port  *connection.Port
 	feeds int
 	free  bool
 }
 
-func (l *locked) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+func (l *locked) Feed(in, out []byte, now connection.Instant) (int, []byte, connection.Verdict) {
 	if l.free || len(in) == 0 {
 		return l.Session.Feed(in, out, now)
 	}
 	if l.feeds++; l.feeds == 1 {
 		l.port.Wake()
 	}
-	return 0, out, link.Blocked
+	return 0, out, connection.Blocked
 }
 
-func (l *locked) Pump(out []byte, room int, now link.Instant) ([]byte, bool) {
+func (l *locked) Pump(out []byte, room int, now connection.Instant) ([]byte, bool) {
 	l.free = l.feeds > 1
 	out, more := l.Session.Pump(out, room, now)
 	return out, more || !l.free
@@ -192,7 +192,9 @@ func (l *locked) Pump(out []byte, room int, now link.Instant) ([]byte, bool) {
 func TestAnyPumpUnblocks(t *testing.T) {
 	h, book := newHost(t, func(c *Config) {
 		open := c.Open
-		c.Open = func(p *link.Port) link.Session { return &locked{Session: open(p).(*linktest.Session), port: p} }
+		c.Open = func(p *connection.Port) connection.Session {
+			return &locked{Session: open(p).(*linktest.Session), port: p}
+		}
 	})
 	mine, theirs := net.Pipe()
 	defer mine.Close()

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit/linktest"
 )
 
 // TestLaterFramesAreToldOffTheLoop: what is read after the order to drain is later, however long
 // frames before it keep the session.
 func TestLaterFramesAreToldOffTheLoop(t *testing.T) {
-	f := func(name string, before, after []byte, told string, change func(*link.Limits)) {
+	f := func(name string, before, after []byte, told string, change func(*connection.Limits)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h, made := aheadHost(t, 10, false, change)
@@ -54,7 +54,7 @@ func TestLaterFramesAreToldOffTheLoop(t *testing.T) {
 	f("behind a held one", join(one, two), three, "aau", nil)
 	f("begun before", join(one, two[:3]), join(two[3:], three), "auu", nil)
 	f("held, and begun before", join(one, two, three[:2]), three[2:], "aau", nil)
-	f("nothing is read ahead", join(one, two), nil, "aa", func(l *link.Limits) { l.AheadBytes = 0 })
+	f("nothing is read ahead", join(one, two), nil, "aa", func(l *connection.Limits) { l.AheadBytes = 0 })
 }
 
 // TestDrainWhileReadAheadHoldsNothing: the reader sits in a Read ahead, with nothing left to feed.
@@ -89,7 +89,7 @@ func TestAdoptedBeforeTheDrain(t *testing.T) {
 	defer mine.Close()
 	h.Gate.admit()
 	early := linktest.Frame('e', "early")
-	draining := after(link.Yield)
+	draining := after(connection.Yield)
 	draining.DrainAfter(len(early))
 	h.Adopt(theirs, Adopted{
 		Port: port, Session: h.cfg.Open(port), Unread: append(linktest.Frame('e', "early"), linktest.Frame('e', "late")...),
@@ -99,5 +99,5 @@ func TestAdoptedBeforeTheDrain(t *testing.T) {
 	p.want('e', "early")
 	p.want('e', "late")
 	p.want('u', "")
-	p.wantClosed(link.ReasonDrain)
+	p.wantClosed(connection.ReasonDrain)
 }

@@ -3,7 +3,7 @@ package stream
 import (
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
@@ -29,7 +29,7 @@ func TestDrop(t *testing.T) {
 	f("test-1", false)
 	f("other-1", true)
 	f("other-1", false)
-	served.wantClosed(link.ReasonDropped)
+	served.wantClosed(connection.ReasonDropped)
 	f("other-2", true)
 	kit.Until(t, "their end", func() bool { return len(h.Connections(nil)) == 0 })
 }

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // DefaultMaxConnections is kernel.max_connections where a Config leaves it zero (kernel-ipc §2.6).
@@ -95,7 +95,7 @@ func (g *Gate) Release(rests bool) {
 }
 
 // Rests counts the connection of s as one whose session is done in a drain, or no longer.
-func (g *Gate) Rests(s *link.State, done bool) {
+func (g *Gate) Rests(s *connection.State, done bool) {
 	switch {
 	case done && !s.Rests:
 		g.look(g.open.Add(resting))
@@ -108,8 +108,8 @@ func (g *Gate) Rests(s *link.State, done bool) {
 // Finished is State.Finished for a connection whose owner has nothing to send; with woken the
 // session may have something to append. In a drain it reports true only once the connections
 // close together.
-func (g *Gate) Finished(s *link.State, sess link.Session, woken bool) (r link.Reason, done bool) {
-	if r, done = s.Finished(sess); r == link.ReasonDrain {
+func (g *Gate) Finished(s *connection.State, sess connection.Session, woken bool) (r connection.Reason, done bool) {
+	if r, done = s.Finished(sess); r == connection.ReasonDrain {
 		done = done && !woken
 		g.Rests(s, done)
 		done = done && g.restIsOver()
@@ -223,7 +223,7 @@ func (c *conn) drain() {
 // rouse calls the reader out of its Read, or out of its next one, and reports whether it will feed
 // the session again. The caller holds mu.
 func (c *conn) rouse() bool {
-	if c.Peer == link.PeerEOF || c.Verdict == link.Close {
+	if c.Peer == connection.PeerEOF || c.Verdict == connection.Close {
 		return false
 	}
 	d, ok := c.rwc.(readDeadliner)
@@ -235,7 +235,7 @@ func (c *conn) rouse() bool {
 func (c *conn) calledOut() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.roused || c.released || c.Verdict == link.Close
+	return c.roused || c.released || c.Verdict == connection.Close
 }
 
 // unrouse lets Reads wait again. The caller holds mu.

@@ -5,7 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"trunkline/engine/link"
+
+	"trunkline/engine/connection"
 )
 
 // TestADrainEndsForAllTogether: the rest is over once every open connection rests, and not before;
@@ -15,7 +16,7 @@ func TestADrainEndsForAllTogether(t *testing.T) {
 	for range 3 {
 		g.admit()
 	}
-	var one, two link.State
+	var one, two connection.State
 	if g.Rests(&one, true); g.Open() != 3 || g.admit() {
 		t.Errorf("%d open, limit 3", g.Open())
 	}

@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
@@ -44,7 +44,7 @@ func newHost(t *testing.T, change func(*Config)) (*Host, *linktest.Book) {
 
 // pipe serves one in-memory connection; it works inside a synctest bubble, where the Host must be
 // closed by the test.
-func pipe(t *testing.T, change func(*link.Limits)) *peer {
+func pipe(t *testing.T, change func(*connection.Limits)) *peer {
 	t.Helper()
 	h, book := newHost(t, func(c *Config) {
 		if change != nil {
@@ -112,7 +112,7 @@ func (p *peer) wantPattern(cmd byte, n int) {
 }
 
 // wantClosed waits for the end of the conversation, then for its bookkeeping.
-func (p *peer) wantClosed(r link.Reason) {
+func (p *peer) wantClosed(r connection.Reason) {
 	p.t.Helper()
 	b, err := io.ReadAll(p.c)
 	if len(b) > 0 {
@@ -121,7 +121,7 @@ func (p *peer) wantClosed(r link.Reason) {
 	p.wantReason(r)
 }
 
-func (p *peer) wantReason(r link.Reason) {
+func (p *peer) wantReason(r connection.Reason) {
 	p.t.Helper()
 	kit.Until(p.t, "the slot to be free", func() bool { return p.host.Gate.Open() == 0 })
 	s := p.host.Snapshot()

@@ -1,5 +1,5 @@
-// Package stream serves link.Sessions over anything that reads and writes bytes and may block doing
-// so: TLS, stdio, pipes, and connections that left an event loop. Each connection has two
+// Package stream serves connection.Sessions over anything that reads and writes bytes and may block
+// doing so: TLS, stdio, pipes, and connections that left an event loop. Each connection has two
 // goroutines, and a third once it has begun to read ahead.
 //
 //	          ┌──────── reader ────────┐   replies    ┌──────── writer ────────┐
@@ -33,8 +33,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/internal/bufpool"
-	"trunkline/engine/link"
 )
 
 // errDraining is returned for a connection or a listener that comes during a drain.
@@ -53,13 +53,13 @@ type Config struct {
 	MaxConnections int
 	// Files counts the descriptors of connections; nil: they are not counted.
 	Files  *Files
-	Limits link.Limits
+	Limits connection.Limits
 	// Open makes the session of each new connection.
-	Open link.Opener
+	Open connection.Opener
 	// Refuse appends the frame that a connection beyond the limit gets; nil closes it without one.
 	Refuse func(dst []byte) []byte
 	// Now reads the clocks; nil stands for the process clock.
-	Now func() link.Instant
+	Now func() connection.Instant
 	// Logger gets a debug line per closed connection and warnings; nil drops them.
 	Logger *slog.Logger
 	// OnTick is called each TickEvery, for another owner's timers; nil: it is not.
@@ -69,7 +69,7 @@ type Config struct {
 // WithDefaults returns c with its defaults.
 func (c Config) WithDefaults() Config {
 	if c.Now == nil {
-		c.Now = link.Now
+		c.Now = connection.Now
 	}
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.OnTick == nil {
@@ -87,7 +87,7 @@ type Host struct {
 	cfg    Config
 	log    *slog.Logger
 	nextID atomic.Uint64
-	direct link.Listener // of connections that were not accepted
+	direct connection.Listener // of connections that were not accepted
 	bufs   *bufpool.Pool
 	lent   chan struct{} // refusals in flight
 
@@ -114,7 +114,7 @@ func NewHost(cfg Config) *Host {
 		cfg: cfg, log: cfg.Logger, bufs: bufpool.New(0), lent: make(chan struct{}, refusalsInFlight),
 		stopped: make(chan struct{}),
 		conns:   make(map[*conn]struct{}), lingers: make(map[*conn]struct{}), lns: make(map[net.Listener]struct{}),
-		direct: link.Listener{Protocol: cfg.Protocol, Name: cmp.Or(cfg.Name, cfg.Protocol)},
+		direct: connection.Listener{Protocol: cfg.Protocol, Name: cmp.Or(cfg.Name, cfg.Protocol)},
 	}
 	h.running, h.stop = context.WithCancel(context.Background())
 	h.wg.Go(h.janitor)
@@ -122,12 +122,12 @@ func NewHost(cfg Config) *Host {
 }
 
 // NewPort names a new connection; remote is for people.
-func (h *Host) NewPort(remote string) *link.Port {
-	return link.NewPort(h.nextID.Add(1), remote).From(&h.direct)
+func (h *Host) NewPort(remote string) *connection.Port {
+	return connection.NewPort(h.nextID.Add(1), remote).From(&h.direct)
 }
 
 // Listener describes ln for the ports of its connections.
-func (h *Host) Listener(ln net.Listener) *link.Listener {
+func (h *Host) Listener(ln net.Listener) *connection.Listener {
 	l := h.direct
 	l.Addr = ln.Addr().String()
 	return &l
@@ -150,7 +150,7 @@ func (h *Host) Serve(rwc io.ReadWriteCloser, remote string) error {
 }
 
 // ServeSession is Serve for a connection whose session is made by open.
-func (h *Host) ServeSession(rwc io.ReadWriteCloser, remote string, open link.Opener) error {
+func (h *Host) ServeSession(rwc io.ReadWriteCloser, remote string, open connection.Opener) error {
 	if !h.Gate.admit() {
 		h.Stats.Refused.Add(1)
 		h.refuse(rwc)
@@ -166,12 +166,12 @@ func (h *Host) ServeSession(rwc io.ReadWriteCloser, remote string, open link.Ope
 }
 
 // open starts a connection that has its slot already, and gives the slot back if it cannot.
-func (h *Host) open(rwc io.ReadWriteCloser, p *link.Port, open link.Opener) (*conn, error) {
+func (h *Host) open(rwc io.ReadWriteCloser, p *connection.Port, open connection.Opener) (*conn, error) {
 	c := h.bareConn(rwc, p)
 	var err error
 	if c.sess, err = h.openSession(c.port, open); err != nil {
 		h.Gate.Release(false)
-		h.Stats.CountClosed(link.ReasonPanic)
+		h.Stats.CountClosed(connection.ReasonPanic)
 		_ = rwc.Close()
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (h *Host) start(c *conn, unsent *bufpool.Buffer) error {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
-		c.abort(link.ReasonDrain)
+		c.abort(connection.ReasonDrain)
 		c.dropInput()
 		return errDraining
 	}
@@ -263,7 +263,7 @@ func (h *Host) Close(ctx context.Context) error {
 	}
 	h.mu.Unlock()
 	for _, c := range h.list(nil) {
-		c.abort(link.ReasonDrain)
+		c.abort(connection.ReasonDrain)
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -311,7 +311,7 @@ func (h *Host) janitor() {
 			if r, ok := c.overdue(now); ok {
 				c.abort(r)
 			} else if c.lost() {
-				c.abort(link.ReasonError)
+				c.abort(connection.ReasonError)
 			}
 		}
 		clear(conns)
@@ -323,7 +323,7 @@ func (h *Host) janitor() {
 // sending it. Before Session.EOF there may be frames to serve, and the reader notices.
 func (c *conn) lost() bool {
 	c.mu.Lock()
-	ended := c.Peer == link.PeerEOF && !c.released
+	ended := c.Peer == connection.PeerEOF && !c.released
 	c.mu.Unlock()
 	return ended && c.sock.hungUp()
 }

@@ -4,7 +4,7 @@ import (
 	"net"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -37,10 +37,13 @@ func TestTheLastFrameNeedsNoEnd(t *testing.T) {
 // TestALateFrameIsAnswered: a peer whose frame takes too long is informed before it is cut.
 func TestALateFrameIsAnswered(t *testing.T) {
 	late := string(linktest.Frame('x', "late"))
-	timed := func(l *link.Limits) { withTimers(l); l.LateFrame = func(b []byte) []byte { return append(b, late...) } }
+	timed := func(l *connection.Limits) {
+		withTimers(l)
+		l.LateFrame = func(b []byte) []byte { return append(b, late...) }
+	}
 	bubble(t, timed, func(p *peer) {
 		p.send([]byte{0, 0})
 		p.want('x', "late")
-		p.wantClosed(link.ReasonProtocol)
+		p.wantClosed(connection.ReasonProtocol)
 	})
 }

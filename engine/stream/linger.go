@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/internal/sock"
-	"trunkline/engine/link"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // it, and so do bytes that come later, and a reset destroys what is under way to the peer. So the
 // sending side is shut down, what comes is dropped, and the socket is closed when its peer has
 // ended too, or has everything, or took too long. The reader sees the first of these, over the
-// others. All times are link.Instant.Mono.
+// others. All times are connection.Instant.Mono.
 type delivery struct {
 	within int64 // Limits.LingerWithin
 	until  int64
@@ -36,7 +36,7 @@ type delivery struct {
 }
 
 // begin starts the time.
-func (d *delivery) begin(l *link.Limits, now int64) {
+func (d *delivery) begin(l *connection.Limits, now int64) {
 	d.within = l.LingerWithin()
 	d.until, d.wait = now+d.within, checkMin
 }
@@ -65,7 +65,7 @@ func (d *delivery) over(undelivered int, known bool, now int64) bool {
 
 // closeWrite closes a connection whose output was all sent: the session ends, and the socket is
 // closed once the peer has everything. Where too many linger it is closed at once.
-func (c *conn) closeWrite(r link.Reason) {
+func (c *conn) closeWrite(r connection.Reason) {
 	gate := c.host.Gate
 	_, can := c.rwc.(writeCloser)
 	can = can && gate.BeginLinger()
@@ -84,7 +84,7 @@ func (c *conn) closeWrite(r link.Reason) {
 
 // Linger closes a connection of another owner, whose session is gone and whose output the socket
 // has taken, once the peer has it; the owner has called Gate.BeginLinger. It does not wait.
-func (h *Host) Linger(nc net.Conn, p *link.Port, s link.State) {
+func (h *Host) Linger(nc net.Conn, p *connection.Port, s connection.State) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {

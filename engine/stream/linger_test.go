@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // look is what one look at a lingering connection finds, and whether it is the last.
@@ -17,7 +17,7 @@ type look struct {
 }
 
 func TestDelivery(t *testing.T) {
-	f := func(name string, l link.Limits, looks ...look) {
+	f := func(name string, l connection.Limits, looks ...look) {
 		t.Helper()
 		var p delivery
 		const begin = 1000
@@ -32,13 +32,13 @@ func TestDelivery(t *testing.T) {
 		}
 	}
 	const s = time.Second
-	ten := link.Limits{SendWithin: int64(10 * s)}
+	ten := connection.Limits{SendWithin: int64(10 * s)}
 	f("all delivered", ten, look{told: true, over: true})
 	f("delivered later", ten, look{told: true, left: 1}, look{after: s, told: true, over: true})
 	f("never delivered", ten, look{told: true, left: 9}, look{after: 10*s - 1, told: true, left: 9}, look{after: 10 * s, told: true, left: 9, over: true})
 	f("not known", ten, look{}, look{after: 10*s - 1}, look{after: 10 * s, over: true})
-	f("the timer is off", link.Limits{}, look{told: true, left: 1}, look{after: time.Duration(link.DefaultLingerWithin) - 1, told: true, left: 1},
-		look{after: time.Duration(link.DefaultLingerWithin), told: true, left: 1, over: true})
+	f("the timer is off", connection.Limits{}, look{told: true, left: 1}, look{after: time.Duration(connection.DefaultLingerWithin) - 1, told: true, left: 1},
+		look{after: time.Duration(connection.DefaultLingerWithin), told: true, left: 1, over: true})
 	f("the peer still sends", ten, look{told: true, heard: true}, look{after: lingerWithin - 1, told: true, heard: true}, look{after: lingerWithin, told: true, heard: true, over: true})
 	f("the peer falls silent", ten, look{told: true, heard: true}, look{after: 1, told: true, over: true})
 	f("slow is not stuck", ten, look{told: true, left: 9}, look{after: 9 * s, told: true, left: 8}, look{after: 18 * s, told: true, left: 8},
@@ -48,7 +48,7 @@ func TestDelivery(t *testing.T) {
 // TestLingeringIsCheckedLessAndLess: soon at first, and never later than its time is up.
 func TestLingeringIsCheckedLessAndLess(t *testing.T) {
 	var p delivery
-	p.begin(&link.Limits{SendWithin: int64(time.Second)}, 0)
+	p.begin(&connection.Limits{SendWithin: int64(time.Second)}, 0)
 	var at []time.Duration
 	for now := int64(0); !p.over(1, true, now); now = p.next {
 		at = append(at, time.Duration(now).Round(time.Millisecond))

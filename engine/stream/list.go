@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/internal/sock"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
 )
 
@@ -17,7 +17,7 @@ const (
 )
 
 // Row describes a connection for a list. Its owner calls it, and adds what it has in buffers.
-func Row(p *link.Port, s *link.State, sess link.Session, now link.Instant) obs.Connection {
+func Row(p *connection.Port, s *connection.State, sess connection.Session, now connection.Instant) obs.Connection {
 	l, age := p.Listener(), max(now.Mono-s.Opened, 0)
 	c := obs.Connection{
 		ID: p.Name(), Protocol: l.Protocol, Listener: l.Addr, Peer: p.Remote(), State: stateOpen,
@@ -28,7 +28,7 @@ func Row(p *link.Port, s *link.State, sess link.Session, now link.Instant) obs.C
 	if s.Draining() {
 		c.State = stateDraining
 	}
-	if r, ok := sess.(link.Reporter); ok {
+	if r, ok := sess.(connection.Reporter); ok {
 		c.InFlight, c.Streams = r.Report()
 	}
 	return c
@@ -55,7 +55,7 @@ func (h *Host) Connections(dst []obs.Connection) []obs.Connection {
 }
 
 // row describes c; ok is false if it was released.
-func (c *conn) row(now link.Instant) (row obs.Connection, ok bool) {
+func (c *conn) row(now connection.Instant) (row obs.Connection, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.recoverPanic()
@@ -116,14 +116,14 @@ type Stats struct {
 	Accepted, Refused atomic.Int64
 	BytesIn, BytesOut atomic.Int64
 	left              [departures]atomic.Int64
-	closed            [link.Reasons]atomic.Int64
+	closed            [connection.Reasons]atomic.Int64
 }
 
 // countLeft counts a connection that left its loop.
 func (s *Stats) countLeft(d Departure) { s.left[d].Add(1) }
 
 // CountClosed counts a closed connection.
-func (s *Stats) CountClosed(r link.Reason) { s.closed[r].Add(1) }
+func (s *Stats) CountClosed(r connection.Reason) { s.closed[r].Add(1) }
 
 // Snapshot is one reading of Stats and the gate, of one counter after the other.
 type Snapshot struct {
@@ -131,7 +131,7 @@ type Snapshot struct {
 	// BytesIn and BytesOut lag by up to half a second for connections on an event loop.
 	BytesIn, BytesOut int64
 	Left              [departures]int64
-	Closed            [link.Reasons]int64
+	Closed            [connection.Reasons]int64
 }
 
 // Snapshot reads the counters; open is the caller's count of open connections.

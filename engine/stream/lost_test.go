@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
@@ -27,7 +27,7 @@ func TestAResetAfterTheEndIsNoticed(t *testing.T) {
 				_ = c.SetLinger(0)
 			}
 			_ = p.c.Close()
-			p.wantReason(link.ReasonError)
+			p.wantReason(connection.ReasonError)
 		})
 	}
 }

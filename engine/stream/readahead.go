@@ -3,7 +3,7 @@ package stream
 import (
 	"runtime"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // Reading ahead (Limits.AheadBytes): while the session is blocked, or its peer does not take its
@@ -14,7 +14,7 @@ import (
 // mayReadAhead reports whether to read ahead. The caller holds mu; the session may not be fed.
 func (c *conn) mayReadAhead() bool {
 	l := &c.host.cfg.Limits
-	if l.AheadBytes <= 0 || c.Peer != link.PeerOpen || c.readErr != nil || c.Verdict == link.Close {
+	if l.AheadBytes <= 0 || c.Peer != connection.PeerOpen || c.readErr != nil || c.Verdict == connection.Close {
 		return false
 	}
 	c.startTend.Do(func() { c.host.wg.Go(c.tend) }) // the reader is one of the group
@@ -45,7 +45,7 @@ func (c *conn) startAhead() {
 func (c *conn) keep(p []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(p) == 0 || c.released || c.Verdict == link.Close {
+	if len(p) == 0 || c.released || c.Verdict == connection.Close {
 		return
 	}
 	c.in.put(p)
@@ -85,25 +85,25 @@ func (c *conn) tend() {
 		case <-c.done:
 			return
 		}
-		for c.tendOnce() == link.DoFeed {
+		for c.tendOnce() == connection.DoFeed {
 			runtime.Gosched()
 		}
 	}
 }
 
-func (c *conn) tendOnce() (act link.Action) {
+func (c *conn) tendOnce() (act connection.Action) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.recoverPanic()
-	act = link.DoClose // what a panic leaves behind
-	if c.released || c.Verdict == link.Close {
+	act = connection.DoClose // what a panic leaves behind
+	if c.released || c.Verdict == connection.Close {
 		return act
 	}
 	if c.inFlight.Load() > 0 && c.woken.Load() && c.roomy() {
 		c.out = c.pump(c.out)
 	}
 	if !c.tendable() || !c.feedable() {
-		return link.DoRead
+		return connection.DoRead
 	}
 	return c.give()
 }

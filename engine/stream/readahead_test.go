@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
@@ -22,7 +22,7 @@ func framesIn(size int) func([]byte) int { return func(b []byte) int { return le
 
 // away answers each frame, one at a time, from elsewhere: at once, or when asked.
 type away struct {
-	port *link.Port
+	port *connection.Port
 	size int // of an answer's payload
 	auto bool
 
@@ -34,28 +34,28 @@ type away struct {
 	eof     bool
 }
 
-func (a *away) Feed(in, out []byte, _ link.Instant) (int, []byte, link.Verdict) {
+func (a *away) Feed(in, out []byte, _ connection.Instant) (int, []byte, connection.Verdict) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.blocked {
-		return 0, out, link.Blocked
+		return 0, out, connection.Blocked
 	}
 	if len(in) < linktest.HeaderBytes {
-		return 0, out, link.More
+		return 0, out, connection.More
 	}
 	n := linktest.HeaderBytes + int(binary.BigEndian.Uint32(in))
 	if n > len(in) {
-		return 0, out, link.More
+		return 0, out, connection.More
 	}
 	cmd := in[linktest.HeaderBytes]
 	if a.served = append(a.served, cmd); a.drained {
-		return n, linktest.Append(out, 'u', nil), link.Yield
+		return n, linktest.Append(out, 'u', nil), connection.Yield
 	}
 	a.blocked = true
 	if a.auto {
 		go a.answer()
 	}
-	return n, out, link.Blocked
+	return n, out, connection.Blocked
 }
 
 // answer ends the work on a frame.
@@ -66,7 +66,7 @@ func (a *away) answer() {
 	a.port.Wake()
 }
 
-func (a *away) Pump(out []byte, _ int, _ link.Instant) ([]byte, bool) {
+func (a *away) Pump(out []byte, _ int, _ connection.Instant) ([]byte, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ready != nil {
@@ -75,14 +75,14 @@ func (a *away) Pump(out []byte, _ int, _ link.Instant) ([]byte, bool) {
 	return out, false
 }
 
-func (a *away) EOF(link.Instant) { a.mu.Lock(); a.eof = true; a.mu.Unlock() }
+func (a *away) EOF(connection.Instant) { a.mu.Lock(); a.eof = true; a.mu.Unlock() }
 
-func (a *away) Drain(link.Instant) { a.mu.Lock(); a.drained = true; a.mu.Unlock() }
+func (a *away) Drain(connection.Instant) { a.mu.Lock(); a.drained = true; a.mu.Unlock() }
 
-func (a *away) Load() link.Load {
+func (a *away) Load() connection.Load {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return link.Load{Busy: a.blocked, Done: (a.eof || a.drained) && !a.blocked}
+	return connection.Load{Busy: a.blocked, Done: (a.eof || a.drained) && !a.blocked}
 }
 
 func (a *away) Closed() {}
@@ -94,10 +94,10 @@ func (a *away) seen() string {
 }
 
 // aheadHost serves away sessions.
-func aheadHost(t *testing.T, size int, auto bool, change func(*link.Limits)) (h *Host, made chan *away) {
+func aheadHost(t *testing.T, size int, auto bool, change func(*connection.Limits)) (h *Host, made chan *away) {
 	made = make(chan *away, 1)
 	h, _ = newHost(t, func(c *Config) {
-		c.Open = func(p *link.Port) link.Session {
+		c.Open = func(p *connection.Port) connection.Session {
 			a := &away{port: p, size: size, auto: auto}
 			made <- a
 			return a
@@ -202,7 +202,7 @@ func (c *counter) want(t *testing.T, what string, want int) {
 // TestReadingAheadIsBounded: at a limit reading pauses, and it resumes at half of it.
 func TestReadingAheadIsBounded(t *testing.T) {
 	one := linktest.Frame('e', string(make([]byte, 95)))
-	f := func(name string, change func(*link.Limits)) {
+	f := func(name string, change func(*connection.Limits)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h, made := aheadHost(t, 10, false, change)
@@ -226,15 +226,17 @@ func TestReadingAheadIsBounded(t *testing.T) {
 			})
 		})
 	}
-	f("frames", func(l *link.Limits) { l.AheadFrames, l.FramesIn = 10, framesIn(len(one)) })
-	f("bytes", func(l *link.Limits) { l.AheadBytes = 10 * len(one) })
-	f("bytes before frames", func(l *link.Limits) { l.AheadBytes, l.AheadFrames, l.FramesIn = 10*len(one), 11, framesIn(len(one)) })
+	f("frames", func(l *connection.Limits) { l.AheadFrames, l.FramesIn = 10, framesIn(len(one)) })
+	f("bytes", func(l *connection.Limits) { l.AheadBytes = 10 * len(one) })
+	f("bytes before frames", func(l *connection.Limits) {
+		l.AheadBytes, l.AheadFrames, l.FramesIn = 10*len(one), 11, framesIn(len(one))
+	})
 }
 
 // TestNothingIsReadAheadUnlessWanted: a blocked session is not read, where the limits are not set.
 func TestNothingIsReadAheadUnlessWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, made := aheadHost(t, 10, false, func(l *link.Limits) { l.AheadBytes = 0 })
+		h, made := aheadHost(t, 10, false, func(l *connection.Limits) { l.AheadBytes = 0 })
 		mine, theirs := net.Pipe()
 		go func() { _ = h.Serve(theirs, "pipe") }()
 		var c counter
@@ -251,7 +253,7 @@ func TestNothingIsReadAheadUnlessWanted(t *testing.T) {
 func TestUnsentStopsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := linktest.Frame('e', "x")
-		h, made := aheadHost(t, 1000-linktest.HeaderBytes-1, true, func(l *link.Limits) {
+		h, made := aheadHost(t, 1000-linktest.HeaderBytes-1, true, func(l *connection.Limits) {
 			l.UnsentBytes, l.AheadFrames, l.FramesIn = 5000, 20, framesIn(len(one))
 		})
 		mine, theirs := net.Pipe()
@@ -289,7 +291,7 @@ func (f failing) Read(p []byte) (int, error) {
 
 // TestTheEndComesAfterWhatIsHeld, whatever the end.
 func TestTheEndComesAfterWhatIsHeld(t *testing.T) {
-	f := func(name string, end error, r link.Reason) {
+	f := func(name string, end error, r connection.Reason) {
 		t.Run(name, func(t *testing.T) {
 			h, made := aheadHost(t, 10, false, nil)
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -323,6 +325,6 @@ func TestTheEndComesAfterWhatIsHeld(t *testing.T) {
 			kit.Until(t, "the end", func() bool { return h.Snapshot().Closed[r] == 1 })
 		})
 	}
-	f("EOF", io.EOF, link.ReasonEOF)
-	f("an error", errors.New("reset"), link.ReasonError)
+	f("EOF", io.EOF, connection.ReasonEOF)
+	f("an error", errors.New("reset"), connection.ReasonError)
 }

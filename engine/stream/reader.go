@@ -6,8 +6,8 @@ import (
 	"os"
 	"runtime"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/internal/poison"
-	"trunkline/engine/link"
 )
 
 // The reader's buffer starts small, for idle connections are many, and doubles for large frames.
@@ -23,8 +23,8 @@ const (
 type inbuf struct {
 	b        []byte
 	from, to int
-	budget   *link.Budget
-	charge   link.Charge
+	budget   *connection.Budget
+	charge   connection.Charge
 }
 
 func (i *inbuf) unread() []byte { return i.b[i.from:i.to] }
@@ -36,7 +36,7 @@ func (i *inbuf) take(n int) {
 	i.from += n
 	switch rest := i.to - i.from; {
 	case rest > 0:
-		if i.budget != nil && len(i.b) > 2*link.OwnInput && rest <= link.OwnInput {
+		if i.budget != nil && len(i.b) > 2*connection.OwnInput && rest <= connection.OwnInput {
 			i.resize(max(2*rest, readMin))
 		}
 		return
@@ -82,7 +82,7 @@ func (i *inbuf) makeRoom(n int) bool {
 
 // roomAhead reports whether one more read ahead finds room.
 func (i *inbuf) roomAhead() bool {
-	return i.budget == nil || i.to-i.from+readKeep <= link.OwnInput || i.makeRoom(readKeep)
+	return i.budget == nil || i.to-i.from+readKeep <= connection.OwnInput || i.makeRoom(readKeep)
 }
 
 // put appends p, also where the budget has no room for it: what was read must be kept, and is no
@@ -130,9 +130,9 @@ func (c *conn) dropInput() {
 func (c *conn) readAll() bool {
 	for {
 		switch c.feed() {
-		case link.DoClose:
-			return c.Peer == link.PeerOpen
-		case link.DoWait:
+		case connection.DoClose:
+			return c.Peer == connection.PeerOpen
+		case connection.DoWait:
 			n, err := c.readSpill()
 			c.noteRead(n, err) // an error comes after what is kept
 			continue
@@ -140,7 +140,7 @@ func (c *conn) readAll() bool {
 		if len(c.spill) > readMin {
 			c.spill = nil // nothing waits any more
 		}
-		if c.Peer != link.PeerOpen {
+		if c.Peer != connection.PeerOpen {
 			if c.endFrame() {
 				continue
 			}
@@ -148,7 +148,7 @@ func (c *conn) readAll() bool {
 			return false
 		}
 		if !c.frameFits() {
-			c.abort(link.ReasonProtocol)
+			c.abort(connection.ReasonProtocol)
 			return false
 		}
 		if c.readErr == nil {
@@ -163,7 +163,7 @@ func (c *conn) readAll() bool {
 			c.noteRead(n, err)
 		}
 		if c.readErr != nil {
-			c.abort(link.ReasonError)
+			c.abort(connection.ReasonError)
 			return false
 		}
 	}
@@ -177,14 +177,14 @@ func (c *conn) noteRead(n int, err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		c.setPeer(link.PeerEnded)
+		c.setPeer(connection.PeerEnded)
 	case errors.Is(err, os.ErrDeadlineExceeded) && c.calledOut():
 	default:
 		c.readErr = err
 	}
 }
 
-func (c *conn) setPeer(p link.PeerPhase) {
+func (c *conn) setPeer(p connection.PeerPhase) {
 	c.mu.Lock()
 	c.Peer = max(c.Peer, p)
 	c.mu.Unlock()
@@ -194,10 +194,10 @@ func (c *conn) setPeer(p link.PeerPhase) {
 // for that; it reports whether there is something more to feed.
 func (c *conn) endFrame() bool {
 	end := c.host.cfg.Limits.EndOfInput
-	if end == "" || c.Peer >= link.PeerFrameEnded || len(c.in.unread()) == 0 {
+	if end == "" || c.Peer >= connection.PeerFrameEnded || len(c.in.unread()) == 0 {
 		return false
 	}
-	c.setPeer(link.PeerFrameEnded)
+	c.setPeer(connection.PeerFrameEnded)
 	c.in.put([]byte(end))
 	return true
 }
@@ -212,7 +212,7 @@ func (c *conn) frameFits() bool {
 func (c *conn) refuseFrame() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.released || c.Verdict == link.Close {
+	if c.released || c.Verdict == connection.Close {
 		return
 	}
 	l := &c.host.cfg.Limits
@@ -240,9 +240,9 @@ func (c *conn) emitEOF() {
 
 // feed gives the session what the reader has, and returns how the reader goes on: DoRead, DoWait
 // where it is to read ahead because the session may not be fed, or DoClose.
-func (c *conn) feed() link.Action {
+func (c *conn) feed() connection.Action {
 	for {
-		if act := c.feedOnce(); act != link.DoFeed {
+		if act := c.feedOnce(); act != connection.DoFeed {
 			return act
 		}
 		runtime.Gosched() // the writer may need the lock
@@ -251,25 +251,25 @@ func (c *conn) feed() link.Action {
 
 // feedOnce waits until the session may be fed, then feeds it until it asks for more or yields. It
 // returns DoClose also when the session is gone.
-func (c *conn) feedOnce() (act link.Action) {
+func (c *conn) feedOnce() (act connection.Action) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.recoverPanic()
 	c.ahead = false
-	act = link.DoClose // what a panic leaves behind
+	act = connection.DoClose // what a panic leaves behind
 	for {
 		for !c.released && !c.feedable() {
 			if c.mayReadAhead() {
 				c.startAhead()
-				return link.DoWait
+				return connection.DoWait
 			}
 			c.room.Wait()
 		}
-		if c.released || c.Verdict == link.Close {
-			return link.DoClose
+		if c.released || c.Verdict == connection.Close {
+			return connection.DoClose
 		}
-		if next := c.give(); next != link.DoWait {
-			if next == link.DoRead {
+		if next := c.give(); next != connection.DoWait {
+			if next == connection.DoRead {
 				c.frames, c.paused = -1, false
 			}
 			return next
@@ -279,17 +279,17 @@ func (c *conn) feedOnce() (act link.Action) {
 
 // feedable reports whether the session may be fed, or is closed. The caller holds mu.
 func (c *conn) feedable() bool {
-	return c.Verdict == link.Close || c.Verdict != link.Blocked && c.roomy()
+	return c.Verdict == connection.Close || c.Verdict != connection.Blocked && c.roomy()
 }
 
 // give feeds the session once, and drains it when that is due. The caller holds mu.
-func (c *conn) give() link.Action {
+func (c *conn) give() connection.Action {
 	now := c.host.cfg.Now()
 	all := len(c.in.unread())
 	src := c.in.unread()[:c.Lend(all)]
 	c.unfed.Store(false)
 	if len(src) == 0 {
-		return c.fed(0, 0, link.More, now)
+		return c.fed(0, 0, connection.More, now)
 	}
 	if c.out == nil {
 		c.out = c.host.bufs.Get()
@@ -309,12 +309,12 @@ func (c *conn) give() link.Action {
 }
 
 // fed notes a Feed's outcome. The caller holds mu.
-func (c *conn) fed(used, rest int, v link.Verdict, now link.Instant) link.Action {
+func (c *conn) fed(used, rest int, v connection.Verdict, now connection.Instant) connection.Action {
 	act := c.Fed(used, rest, v, now.Mono)
-	if c.out != nil || act == link.DoClose || c.Draining() {
+	if c.out != nil || act == connection.DoClose || c.Draining() {
 		c.ring()
 	}
-	if act == link.DoDrain {
+	if act == connection.DoDrain {
 		c.emitDrain(len(c.in.unread()))
 	}
 	return c.Next()

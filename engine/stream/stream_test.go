@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
@@ -25,7 +25,7 @@ func TestEchoInOrder(t *testing.T) {
 			p.want('e', "three")
 			p.send(linktest.Frame('c', "bye"))
 			p.want('c', "bye")
-			p.wantClosed(link.ReasonProtocol)
+			p.wantClosed(connection.ReasonProtocol)
 		})
 	}
 }
@@ -42,7 +42,7 @@ func TestCutAtEveryByte(t *testing.T) {
 		p.want('e', "first")
 		p.want('e', "second")
 		_ = p.c.Close()
-		p.wantReason(link.ReasonEOF)
+		p.wantReason(connection.ReasonEOF)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestHalfCloseGetsItsAnswers(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	book.Last().Release()
 	p.want('q', "")
-	p.wantClosed(link.ReasonEOF)
+	p.wantClosed(connection.ReasonEOF)
 }
 
 func TestPanicsCloseOneConnection(t *testing.T) {
@@ -144,20 +144,20 @@ func TestPanicsCloseOneConnection(t *testing.T) {
 		if b, err := io.ReadAll(p.c); len(b) > 0 {
 			t.Fatalf("got %d bytes, %v", len(b), err)
 		}
-		kit.Until(t, "the panicked connection to go", func() bool { return h.Snapshot().Closed[link.ReasonPanic] == 1 })
+		kit.Until(t, "the panicked connection to go", func() bool { return h.Snapshot().Closed[connection.ReasonPanic] == 1 })
 		other.send(linktest.Frame('e', "alive"))
 		other.want('e', "alive")
 	}
 }
 
 func TestPanicInOpen(t *testing.T) {
-	h, _ := newHost(t, func(c *Config) { c.Open = func(*link.Port) link.Session { panic("no") } })
+	h, _ := newHost(t, func(c *Config) { c.Open = func(*connection.Port) connection.Session { panic("no") } })
 	mine, theirs := net.Pipe()
 	defer mine.Close()
 	if err := h.Serve(theirs, "pipe"); err == nil {
 		t.Fatal("Serve said nothing of a session that cannot be opened")
 	}
-	if h.Gate.Open() != 0 || h.Snapshot().Closed[link.ReasonPanic] != 1 {
+	if h.Gate.Open() != 0 || h.Snapshot().Closed[connection.ReasonPanic] != 1 {
 		t.Fatalf("left %+v", h.Snapshot())
 	}
 }
@@ -176,7 +176,7 @@ func TestDrainAnswersWhatWasRead(t *testing.T) {
 	}
 	book.Last().Release()
 	p.want('q', "")
-	p.wantClosed(link.ReasonDrain)
+	p.wantClosed(connection.ReasonDrain)
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestDrainForcesAfterItsGrace(t *testing.T) {
 		if d := time.Since(start); d != 2*time.Second {
 			t.Errorf("forced after %v, want the grace of 2 s", d)
 		}
-		p.wantClosed(link.ReasonDrain)
+		p.wantClosed(connection.ReasonDrain)
 	})
 }
 

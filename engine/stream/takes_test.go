@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // TestWriteTimerOfASubscriber begins when it could have read what its system took, and no later
@@ -20,7 +20,7 @@ func TestWriteTimerOfASubscriber(t *testing.T) {
 	f := func(want, wantOther int64, steps ...taken) {
 		t.Helper()
 		var nothing struct{ io.ReadWriteCloser }
-		c := h.bareConn(nothing, link.NewPort(1, "test"))
+		c := h.bareConn(nothing, connection.NewPort(1, "test"))
 		for _, s := range steps {
 			c.sendFrom = s.at * second
 			c.takes(s.n, s.at*second)

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/linktest"
 )
@@ -17,7 +17,7 @@ const (
 	write = 10 * time.Second
 )
 
-func withTimers(l *link.Limits) {
+func withTimers(l *connection.Limits) {
 	l.IdleAfter, l.FrameWithin, l.SendWithin = int64(idle), int64(idle), int64(write)
 }
 
@@ -36,7 +36,7 @@ func timed(t *testing.T, name string, f func(t *testing.T, p *peer)) {
 }
 
 // bubble serves one connection in a synctest bubble.
-func bubble(t *testing.T, change func(*link.Limits), f func(p *peer)) {
+func bubble(t *testing.T, change func(*connection.Limits), f func(p *peer)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pipe(t, change)
 		time.Sleep(137 * time.Millisecond) // off the janitor's beat
@@ -48,14 +48,14 @@ func bubble(t *testing.T, change func(*link.Limits), f func(p *peer)) {
 func TestReadTimers(t *testing.T) {
 	timed(t, "idle from opening", func(t *testing.T, p *peer) {
 		p.cut(idle - 137*time.Millisecond)
-		p.wantReason(link.ReasonIdle)
+		p.wantReason(connection.ReasonIdle)
 	})
 	timed(t, "idle from the last frame", func(t *testing.T, p *peer) {
 		time.Sleep(29 * time.Second)
 		p.send(linktest.Frame('e', "x"))
 		p.want('e', "x")
 		p.cut(idle)
-		p.wantReason(link.ReasonIdle)
+		p.wantReason(connection.ReasonIdle)
 	})
 	timed(t, "not idle while in flight", func(t *testing.T, p *peer) {
 		p.send(linktest.Frame('q', ""))
@@ -63,7 +63,7 @@ func TestReadTimers(t *testing.T) {
 		p.book.Last().Release()
 		p.want('q', "")
 		p.cut(idle)
-		p.wantReason(link.ReasonIdle)
+		p.wantReason(connection.ReasonIdle)
 	})
 	timed(t, "not idle with a stream", func(t *testing.T, p *peer) {
 		p.send(linktest.Frame('o', ""))
@@ -72,7 +72,7 @@ func TestReadTimers(t *testing.T) {
 		p.book.Last().EndStream()
 		p.want('z', "")
 		p.cut(idle)
-		p.wantReason(link.ReasonIdle)
+		p.wantReason(connection.ReasonIdle)
 	})
 	timed(t, "partial frame", func(t *testing.T, p *peer) {
 		time.Sleep(20 * time.Second)
@@ -80,14 +80,14 @@ func TestReadTimers(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		p.send([]byte{0, 100, 'e'}) // later bytes of the same frame do not help
 		p.cut(idle - 10*time.Second)
-		p.wantReason(link.ReasonFrame)
+		p.wantReason(connection.ReasonFrame)
 	})
 	timed(t, "partial frame, streams live", func(t *testing.T, p *peer) {
 		p.send(linktest.Frame('o', ""))
 		p.want('o', "")
 		p.send([]byte{0})
 		p.cut(idle)
-		p.wantReason(link.ReasonFrame)
+		p.wantReason(connection.ReasonFrame)
 	})
 	timed(t, "each frame has its own time", func(t *testing.T, p *peer) {
 		f := linktest.Frame('e', "x")
@@ -98,7 +98,7 @@ func TestReadTimers(t *testing.T) {
 			p.want('e', "x")
 		}
 		p.cut(idle)
-		p.wantReason(link.ReasonFrame)
+		p.wantReason(connection.ReasonFrame)
 	})
 }
 
@@ -111,7 +111,7 @@ func TestWriteTimer(t *testing.T) {
 		if d := time.Since(start); d < write || d > write+time.Second+5*time.Millisecond {
 			t.Fatalf("cut after %v", d)
 		}
-		p.wantReason(link.ReasonWrite)
+		p.wantReason(connection.ReasonWrite)
 	})
 	timed(t, "a reader not reading us is not idle", func(t *testing.T, p *peer) {
 		p.send(linktest.Frame('h', ""), linktest.Frame('e', "x"), []byte{0})
@@ -120,6 +120,6 @@ func TestWriteTimer(t *testing.T) {
 		p.want('h', "")
 		p.want('e', "x")
 		p.cut(idle)
-		p.wantReason(link.ReasonFrame)
+		p.wantReason(connection.ReasonFrame)
 	})
 }

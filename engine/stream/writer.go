@@ -1,9 +1,9 @@
 package stream
 
 import (
+	"trunkline/engine/connection"
 	"trunkline/engine/internal/bufpool"
 	"trunkline/engine/internal/sock"
-	"trunkline/engine/link"
 )
 
 const (
@@ -27,7 +27,7 @@ func (c *conn) write(batch *bufpool.Buffer) {
 		batch, r, last := c.collect()
 		switch {
 		case last:
-			if r != link.Reasons {
+			if r != connection.Reasons {
 				c.closeWrite(r)
 			}
 			return
@@ -57,12 +57,12 @@ func (c *conn) hasNews() bool {
 }
 
 // collect takes what is to be sent. With last there never will be anything: r is the reason to
-// close for, or link.Reasons when the connection is gone already.
-func (c *conn) collect() (batch *bufpool.Buffer, r link.Reason, last bool) {
+// close for, or connection.Reasons when the connection is gone already.
+func (c *conn) collect() (batch *bufpool.Buffer, r connection.Reason, last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.recoverPanic()
-	r, last = link.Reasons, true // what a panic leaves behind
+	r, last = connection.Reasons, true // what a panic leaves behind
 	if c.sent(); c.released {
 		return nil, r, true
 	}
@@ -110,7 +110,7 @@ func (c *conn) pump(batch *bufpool.Buffer) *bufpool.Buffer {
 	if woken {
 		c.port.Rearm()
 	}
-	before, blocked, unread := len(batch.B), c.Verdict == link.Blocked, 0
+	before, blocked, unread := len(batch.B), c.Verdict == connection.Blocked, 0
 	var more bool
 	batch.B, more = c.sess.Pump(batch.B, c.host.cfg.Limits.ChunkBytes/2, now)
 	if blocked { // otherwise in is the reader's
@@ -146,7 +146,7 @@ func (c *conn) send(b []byte) bool {
 		n, err := c.rwc.Write(b[:min(len(b), sendPiece)])
 		c.host.Stats.BytesOut.Add(int64(n))
 		if err != nil {
-			c.abort(link.ReasonError)
+			c.abort(connection.ReasonError)
 			return false
 		}
 		c.took(n)
@@ -204,4 +204,4 @@ func (c *conn) took(n int) {
 	}
 }
 
-var _ link.Owner = (*conn)(nil)
+var _ connection.Owner = (*conn)(nil)

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit/linktest"
 )
 
@@ -94,7 +94,7 @@ func TestAPeerThatTakesNothingIsCut(t *testing.T) {
 			t.Errorf("cut after %v, want [T, T+1 s] for T = %v", d, write)
 		}
 		synctest.Wait()
-		if n := h.Snapshot().Closed[link.ReasonWrite]; n != 1 {
+		if n := h.Snapshot().Closed[connection.ReasonWrite]; n != 1 {
 			t.Errorf("closed %v", h.Snapshot().Closed)
 		}
 	})

@@ -10,9 +10,9 @@ import (
 	"trunkline/engine/runtime"
 
 	"trunkline/engine/cluster/owner"
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/link"
 	"trunkline/engine/store"
 	"trunkline/handlers/ipc"
 )
@@ -78,8 +78,8 @@ func newLife(s *seat, number int) *life {
 func (l *life) dice(use ...any) *dice { return l.n.w.newDice(l.name, use) }
 
 // now reads the clocks as a process does: from its start, behind where the journal ended.
-func (l *life) now() link.Instant {
-	i := link.Instant{Mono: 1 + l.n.clock.elapsed() - l.born, Wall: l.n.clock.wall().UnixMilli()}
+func (l *life) now() connection.Instant {
+	i := connection.Instant{Mono: 1 + l.n.clock.elapsed() - l.born, Wall: l.n.clock.wall().UnixMilli()}
 	if l.svc != nil {
 		i.Mono += l.svc.Runtime().Store.Base()
 	}

@@ -6,7 +6,7 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/codec/transcode"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // loopTime is the longest that a turn of a loop takes, and that a wake-up is under way.
@@ -66,8 +66,8 @@ type connID struct{ client, number int }
 type conn struct {
 	l       *life
 	c       *client
-	port    *link.Port
-	s       link.Session
+	port    *connection.Port
+	s       connection.Session
 	dice    *dice
 	in, out []byte
 }
@@ -88,7 +88,7 @@ func (l *life) take(c *client, r *request) {
 		id := connID{c.number, r.conn}
 		k := l.conns[id]
 		if k == nil {
-			k = &conn{l: l, c: c, port: link.NewPort(uint64(len(l.conns)+1), "client"), dice: l.dice("conn", id)}
+			k = &conn{l: l, c: c, port: connection.NewPort(uint64(len(l.conns)+1), "client"), dice: l.dice("conn", id)}
 			k.s = l.svc.Open(k.port)
 			k.port.SetOwner(k)
 			l.conns[id] = k
@@ -107,18 +107,18 @@ func (l *life) reply(c *client, a answer) {
 	l.n.w.way(c, l.n).carry(replies, func() { c.hear(a) })
 }
 
-// Wake implements link.Owner.
-func (k *conn) Wake(*link.Port) { k.l.later(k.dice, loopTime, k.turn) }
+// Wake implements connection.Owner.
+func (k *conn) Wake(*connection.Port) { k.l.later(k.dice, loopTime, k.turn) }
 
 // turn feeds and pumps the session until nothing moves any more, and sends what it has answered.
 func (k *conn) turn() {
-	for v := link.Yield; v == link.Yield; {
+	for v := connection.Yield; v == connection.Yield; {
 		var used int
-		used, k.out, v = k.s.Feed(k.in, k.out, link.Instant{})
+		used, k.out, v = k.s.Feed(k.in, k.out, connection.Instant{})
 		k.in = k.in[used:]
 		for more := true; more; {
 			k.port.Rearm()
-			k.out, more = k.s.Pump(k.out, link.DefaultChunkBytes, link.Instant{})
+			k.out, more = k.s.Pump(k.out, connection.DefaultChunkBytes, connection.Instant{})
 		}
 	}
 	for {

@@ -8,7 +8,7 @@ import (
 	"encoding/hex"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // TestNoAllocs: refusals and repeats take nothing from the heap (exacta §10).
@@ -33,7 +33,7 @@ func testNoAllocs(t *testing.T, carrier Carrier) {
 	} {
 		in := []byte(line + "\n")
 		p.sess.(*session).bad = -1 << 30 // the limit of bad lines is far
-		run := func() { _, out, _ = p.sess.Feed(in, out[:0], link.Instant{}) }
+		run := func() { _, out, _ = p.sess.Feed(in, out[:0], connection.Instant{}) }
 		run()
 		if n := testing.AllocsPerRun(100, run); n != 0 {
 			t.Errorf("%s: %v allocations", line, n)
@@ -55,7 +55,7 @@ func TestNoAllocsOfRefusals(t *testing.T) {
 		n++
 		binary.BigEndian.PutUint32(name[:], n)
 		hex.Encode(id, name[:])
-		_, out, _ = p.sess.Feed(in, out[:0], link.Instant{})
+		_, out, _ = p.sess.Feed(in, out[:0], connection.Instant{})
 	}
 	for range 10_000 { // as many answers are kept as may be
 		run()

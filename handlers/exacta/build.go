@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/fault"
 	"trunkline/engine/procgroup"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/errcode"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -37,7 +37,7 @@ var inherited = []string{"PATH", "HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP",
 	"GOTOOLCHAIN", "CARGO_HOME", "RUSTUP_HOME", "DOTNET_ROOT", "NUGET_PACKAGES", "SystemRoot", "APPDATA", "LOCALAPPDATA", "ProgramFiles"}
 
 // build runs the build tool (exacta §4.13). seconds is 0 for the limit of the project.
-func (j *job) build(configuration string, seconds int) *fault.Fault {
+func (j *job) build(configuration string, seconds int) *errcode.Fault {
 	config, tool, err := j.toolchain()
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func configurationOf(c *workspace.Config) string {
 }
 
 // toolchain returns the build tool of the project: BLD-001 if it has none.
-func (j *job) toolchain() (*workspace.Config, string, *fault.Fault) {
+func (j *job) toolchain() (*workspace.Config, string, *errcode.Fault) {
 	ws := j.p.disk.ws
 	config, err := ws.LoadConfig()
 	if err != nil {
@@ -75,7 +75,7 @@ func (j *job) toolchain() (*workspace.Config, string, *fault.Fault) {
 	}
 	tool := toolOf(config, ws.Markers())
 	if tool == "" {
-		return nil, "", fault.New("BLD-001", "no build tool is detected", "none")
+		return nil, "", errcode.New("BLD-001", "no build tool is detected", "none")
 	}
 	return config, tool, nil
 }
@@ -88,16 +88,16 @@ type program struct {
 }
 
 // find returns the program of a tool: BLD-001 if it is not installed.
-func (j *job) find(tool string, argv []string, configuration string, config *workspace.Config) (*program, *fault.Fault) {
+func (j *job) find(tool string, argv []string, configuration string, config *workspace.Config) (*program, *errcode.Fault) {
 	env := environment(configuration)
 	file, failed := procgroup.Executable(tool, env)
 	if failed != nil {
-		return nil, fault.New("BLD-001", "not in PATH: "+tool, tool)
+		return nil, errcode.New("BLD-001", "not in PATH: "+tool, tool)
 	}
 	ws := j.p.disk.ws
 	dir := directory(config)
 	if dir != "" && !ws.IsDir(dir) {
-		return nil, fault.New("CFG-003", "build.working_directory: no directory", "build.working_directory")
+		return nil, errcode.New("CFG-003", "build.working_directory: no directory", "build.working_directory")
 	}
 	return &program{tool, file, argv, env, filepath.Join(ws.Root(), dir)}, nil
 }
@@ -112,15 +112,15 @@ func directory(c *workspace.Config) string {
 
 // start starts a program in a process group of its own, without input (exacta §4.13). out takes its
 // output.
-func (p *program) start(out *os.File) (*procgroup.Process, *fault.Fault) {
+func (p *program) start(out *os.File) (*procgroup.Process, *errcode.Fault) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
-		return nil, fault.New("RES-004", "no null device")
+		return nil, errcode.New("RES-004", "no null device")
 	}
 	defer func() { _ = null.Close() }() // only read
 	proc, err := procgroup.Start(p.file, p.argv, &os.ProcAttr{Dir: p.dir, Env: p.env, Files: []*os.File{null, out, out}})
 	if err != nil {
-		return nil, fault.New("BLD-001", "cannot start: "+p.tool, p.tool)
+		return nil, errcode.New("BLD-001", "cannot start: "+p.tool, p.tool)
 	}
 	return proc, nil
 }
@@ -141,7 +141,7 @@ func environment(configuration string) []string {
 }
 
 // command returns the words of a build command in a directory.
-func command(ws *workspace.Project, tool, dir, configuration string) ([]string, *fault.Fault) {
+func command(ws *workspace.Project, tool, dir, configuration string) ([]string, *errcode.Fault) {
 	release := configuration == releaseBuild
 	switch tool {
 	case "go":
@@ -156,7 +156,7 @@ func command(ws *workspace.Project, tool, dir, configuration string) ([]string, 
 		return []string{"cargo", "build"}, nil
 	case "npm":
 		if !hasScript(ws, packageOf(ws, dir), "build") {
-			return nil, fault.New("CFG-002", "package.json has no scripts.build", "scripts.build")
+			return nil, errcode.New("CFG-002", "package.json has no scripts.build", "scripts.build")
 		}
 		return []string{"npm", "run", "build"}, nil
 	case "dotnet":
@@ -196,7 +196,7 @@ func hasScript(ws *workspace.Project, file, name string) bool {
 }
 
 // dotnetProject returns the only solution of a directory, else its only project.
-func dotnetProject(ws *workspace.Project, dir string) (string, *fault.Fault) {
+func dotnetProject(ws *workspace.Project, dir string) (string, *errcode.Fault) {
 	for _, ends := range [][]string{{".sln"}, projectFiles} {
 		if found := ending(filepath.Join(ws.Root(), dir), ends); len(found) == 1 {
 			return found[0], nil
@@ -204,7 +204,7 @@ func dotnetProject(ws *workspace.Project, dir string) (string, *fault.Fault) {
 			break
 		}
 	}
-	return "", fault.New("CFG-002", "not exactly one solution or project", "build.project")
+	return "", errcode.New("CFG-002", "not exactly one solution or project", "build.project")
 }
 
 // projectFiles are the extensions of .NET projects.
@@ -223,10 +223,10 @@ func ending(dir string, ends []string) (found []string) {
 }
 
 // runTool runs a build command to its end, its time limit, or until it is aborted.
-func (j *job) runTool(prog *program, seconds int) *fault.Fault {
+func (j *job) runTool(prog *program, seconds int) *errcode.Fault {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return fault.New("RES-004", "no pipe")
+		return errcode.New("RES-004", "no pipe")
 	}
 	defer func() { _ = r.Close() }() // only read
 	proc, failed := prog.start(w)
@@ -249,12 +249,12 @@ func (j *job) runTool(prog *program, seconds int) *fault.Fault {
 	<-read
 	if <-late {
 		if j.stopped() {
-			return fault.New("IPC-010", "")
+			return errcode.New("IPC-010", "")
 		}
-		return fault.New("BLD-004", "", strconv.Itoa(seconds))
+		return errcode.New("BLD-004", "", strconv.Itoa(seconds))
 	}
 	lines.end()
-	j.w.Build = exacta.BuildResult{ExitCode: code, Warnings: lines.warnings, Errors: lines.errors, Missing: lines.missing, Tail: lines.tail()}
+	j.w.Build = projects.BuildResult{ExitCode: code, Warnings: lines.warnings, Errors: lines.errors, Missing: lines.missing, Tail: lines.tail()}
 	if code != 0 && lines.errors == 0 {
 		j.w.Build.Errors = 1
 	}

@@ -1,7 +1,7 @@
 // Package exacta serves projects (exacta): commands, answers and live events over lines. What a
-// project decides is in engine/exacta, what it touches on the disk in workspace.
+// project decides is in engine/projects, what it touches on the disk in workspace.
 //
-//	line ─► session.Feed ─► checks 1 to 17 ─► queue of the project ─► exacta.Project
+//	line ─► session.Feed ─► checks 1 to 17 ─► queue of the project ─► projects.Project
 //	     ◄─ session.Pump ◄─ outbox, journal ◄──────── answers, events ──┘     │
 //	                                             worker: planner, diffs, files, builds
 //
@@ -15,15 +15,15 @@ import (
 	"cmp"
 	"log/slog"
 
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/wire"
 	"trunkline/engine/obs"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
 	"trunkline/handlers/exacta/external"
 )
 
 // Config is how a server is set up (exacta §6.1). A zero field has its default.
 type Config struct {
-	exacta.Limits
+	projects.Limits
 	MaxMessageBytes int // without the end of its line
 	MaxConnections  int // over lines, and as many WebSockets
 	MaxOpenProjects int
@@ -35,7 +35,7 @@ type Config struct {
 	WSOrigins                []string // of web pages that may connect, beside those of this machine (exacta §2.2)
 	AuthToken                string   // what clients over TCP and WebSocket must show; empty: nothing
 	KeyFile                  string   // of the key that proves what the server writes into projects; it is made if it is missing
-	Clock                    wire.Clock
+	Clock                    codec.Clock
 	Seed                     string          // of ids; empty: they are random
 	Planner                  external.Config // its Logger is that of the server
 	Version                  string          // of the program, for bundles

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	core "trunkline/engine/exacta"
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
 )
 
 // TestDebugCommands: ApplyDiffSet bypasses the approval, so it is off where a peer may be far away
@@ -55,7 +55,7 @@ func TestLogLevel(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, ".exacta"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		p := newPeer(t, newServerOf(t, Config{Limits: core.Limits{LogEventLevel: level}}), 1)
+		p := newPeer(t, newServerOf(t, Config{Limits: projects.Limits{LogEventLevel: level}}), 1)
 		p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 		p.want(1+len(want)/len("LogEntry1 "), want+"101:ok")
 	}
@@ -82,7 +82,7 @@ func TestLimitOfABuild(t *testing.T) {
 		asked, project int
 		want           int64
 	}{{0, 300, 330_000}, {0, 600, 630_000}, {60, 600, 90_000}} {
-		if got := limit(wire.Build, &exactaArgs{Seconds: c.asked}, c.project); got != c.want {
+		if got := limit(codec.Build, &exactaArgs{Seconds: c.asked}, c.project); got != c.want {
 			t.Errorf("%d, %d: %d ms", c.asked, c.project, got)
 		}
 	}

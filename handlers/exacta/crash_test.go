@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"testing"
 
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects/codec"
 	"trunkline/fuzz/rounds"
 )
 
@@ -171,8 +171,8 @@ func scene(t testing.TB) string {
 }
 
 // nth returns the n-th id of a kind of the project.
-func nth(k wire.Kind, n int) string {
-	scope := wire.NewScope("t1", "p1")
+func nth(k codec.Kind, n int) string {
+	scope := codec.NewScope("t1", "p1")
 	for range n - 1 {
 		scope.Next(k)
 	}
@@ -188,8 +188,8 @@ func planOf(clauses []string) string { return strings.Join(clauses, "; ") }
 func executes(dir, input string) []string {
 	return []string{
 		ask(1, "OpenProject", `"path":"`+dir+`"`), ask(2, "ExtractIntent", `"user_input":"`+input+`"`),
-		ask(3, "GeneratePlan", `"intent_id":"`+nth(wire.Intent, 1)+`"`), ask(4, "ApprovePlan", `"plan_id":"`+nth(wire.Plan, 1)+`"`),
-		ask(5, "ExecutePlan", `"plan_id":"`+nth(wire.Plan, 1)+`"`),
+		ask(3, "GeneratePlan", `"intent_id":"`+nth(codec.Intent, 1)+`"`), ask(4, "ApprovePlan", `"plan_id":"`+nth(codec.Plan, 1)+`"`),
+		ask(5, "ExecutePlan", `"plan_id":"`+nth(codec.Plan, 1)+`"`),
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects/codec"
 )
 
 // outcome is what a plan leads to: the trees before its first step and after each, the state at its
@@ -94,7 +94,7 @@ func TestCrashesOfARecovery(t *testing.T) {
 	}
 	for command, last := range map[string]string{"Resume": "Completed", "Cancel": "Idle"} {
 		then := func(dir string) []string {
-			return []string{ask(1, "OpenProject", `"path":"`+dir+`"`), ask(2, command, `"execution_id":"`+nth(wire.Execution, 1)+`"`)}
+			return []string{ask(1, "OpenProject", `"path":"`+dir+`"`), ask(2, command, `"execution_id":"`+nth(codec.Execution, 1)+`"`)}
 		}
 		dir := half()
 		list := counted(t, dir, last, then(dir))
@@ -133,7 +133,7 @@ func goesOn(t *testing.T, dir string, end *outcome, resume bool, name string) st
 		if then = "Idle"; resume {
 			command, then, want = "Resume", end.state, end.tree
 		}
-		p.send(ask(2, command, `"execution_id":"`+nth(wire.Execution, 1)+`"`))
+		p.send(ask(2, command, `"execution_id":"`+nth(codec.Execution, 1)+`"`))
 		p.reach(then)
 	default:
 		t.Errorf("%s: %s", name, state)

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/secret"
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/secret"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -29,7 +29,7 @@ type file struct {
 }
 
 // export writes a bundle of diagnostics (exacta §4.15).
-func (j *job) export() *fault.Fault {
+func (j *job) export() *errcode.Fault {
 	s, args := j.p.srv, &j.w.Request.Args
 	home, _ := os.UserHomeDir()
 	name := "exacta-diagnostics-" + j.p.id.String()[:8] + "-" + s.cfg.Clock.Now().Format("20060102T150405Z") + ".zip"
@@ -50,7 +50,7 @@ func (j *job) export() *fault.Fault {
 	}
 	data, failed := pack(list)
 	if failed != nil {
-		return fault.New("RES-002", "the bundle cannot be packed")
+		return errcode.New("RES-002", "the bundle cannot be packed")
 	}
 	if err := j.act(); err != nil {
 		return err
@@ -66,12 +66,12 @@ func (j *job) export() *fault.Fault {
 type bundle struct {
 	cfg  *Config
 	id   string
-	snap *exacta.Snapshot
+	snap *projects.Snapshot
 	hide func(text string) string
 }
 
 // files returns the entries in their order.
-func (b *bundle) files(ws *workspace.Project, args *exacta.Args) ([]file, *fault.Fault) {
+func (b *bundle) files(ws *workspace.Project, args *projects.Args) ([]file, *errcode.Fault) {
 	config, err := ws.LoadConfig()
 	if err != nil {
 		config = ws.Config() // that of the open; a damaged one is a reason for diagnostics
@@ -144,7 +144,7 @@ func (b *bundle) state() []byte {
 	if s.Changed.IsZero() {
 		orchestrator = orchestrator.Raw("last_transition_at", []byte("null"))
 	} else {
-		orchestrator = orchestrator.Text("last_transition_at", wire.TimeText(s.Changed))
+		orchestrator = orchestrator.Text("last_transition_at", codec.TimeText(s.Changed))
 	}
 	requests := []byte{'['}
 	for i := range s.Requests {
@@ -174,10 +174,10 @@ func (b *bundle) raised() []byte {
 }
 
 // lines returns a log, and where each line ends.
-func (b *bundle) lines(records []exacta.Record) (out []byte, ends []int) {
+func (b *bundle) lines(records []projects.Record) (out []byte, ends []int) {
 	for i := range records {
 		r := &records[i]
-		line := jsonx.Build(out).Text("schema_version", "1.0").Text("ts", wire.TimeText(r.At)).Text("level", r.Level).Text("component", r.Component).Text("event", r.Event)
+		line := jsonx.Build(out).Text("schema_version", "1.0").Text("ts", codec.TimeText(r.At)).Text("level", r.Level).Text("component", r.Component).Text("event", r.Event)
 		if r.RequestID.Bytes() == nil {
 			line = line.Raw("request_id", []byte("null"))
 		} else {
@@ -216,7 +216,7 @@ func hider(root, home string) func(string) string {
 }
 
 // check reads an entry again: what is no JSON, or has a credential, is not written.
-func (f *file) check() *fault.Fault {
+func (f *file) check() *errcode.Fault {
 	texts := slices.Collect(strings.Lines(string(f.data)))
 	if !strings.HasSuffix(f.name, ".txt") {
 		documents := texts
@@ -226,13 +226,13 @@ func (f *file) check() *fault.Fault {
 		texts = nil
 		for _, doc := range documents {
 			if !jsonx.Check([]byte(doc), jsonx.MaxDepth).OK() {
-				return fault.New("ST-002", "not readable: "+f.name)
+				return errcode.New("ST-002", "not readable: "+f.name)
 			}
 			texts = appendTexts(texts, jsonx.ValueOf([]byte(doc)))
 		}
 	}
 	if secret.Find(f.data) || slices.ContainsFunc(texts, func(text string) bool { return secret.Leaks([]byte(text)) }) {
-		return fault.New("SEC-003", "in "+f.name)
+		return errcode.New("SEC-003", "in "+f.name)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	core "trunkline/engine/exacta"
+	"trunkline/engine/projects"
 )
 
 // entries returns the names of an archive, and its text.
@@ -118,9 +118,9 @@ func TestNewestLines(t *testing.T) {
 	f(8, "cd\nef\n")
 	f(3, "ef\n")
 	f(2, "")
-	long := core.Record{Event: "LogEntry", Level: "INFO"}
-	b := &bundle{cfg: &Config{}, hide: func(string) string { return strings.Repeat("x", 1000) }, snap: &core.Snapshot{}}
-	out, ends := b.lines(append(make([]core.Record, 1999), long))
+	long := projects.Record{Event: "LogEntry", Level: "INFO"}
+	b := &bundle{cfg: &Config{}, hide: func(string) string { return strings.Repeat("x", 1000) }, snap: &projects.Snapshot{}}
+	out, ends := b.lines(append(make([]projects.Record, 1999), long))
 	if out = newest(out, ends, maxDebug); len(out) > maxDebug || len(out) < maxDebug-2000 || out[0] != '{' {
 		t.Errorf("%d bytes", len(out))
 	}
@@ -150,7 +150,7 @@ func FuzzHidden(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		b := &bundle{cfg: &Config{}, hide: hider("/r", "/h"), snap: &core.Snapshot{}}
+		b := &bundle{cfg: &Config{}, hide: hider("/r", "/h"), snap: &projects.Snapshot{}}
 		b.cfg.Version = text
 		for _, e := range []file{{"system_info.json", b.system()}, {"state_snapshot.json", b.state()}, {"error_details.json", b.raised()}} {
 			if err := e.check(); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects/codec"
 	"trunkline/fuzz/rounds"
 	"trunkline/handlers/exacta/workspace"
 )
@@ -115,7 +115,7 @@ func settled(t *testing.T, dir, name, before, after, heard string) {
 	p, state := reopened(t, dir)
 	switch state {
 	case "Paused":
-		p.send(ask(2, "Cancel", `"execution_id":"`+nth(wire.Execution, 1)+`"`))
+		p.send(ask(2, "Cancel", `"execution_id":"`+nth(codec.Execution, 1)+`"`))
 		p.reach("Idle")
 	case "Failed":
 		p.sess.(*session).srv.Close()
@@ -264,7 +264,7 @@ func TestFailedOnAFullDisk(t *testing.T) {
 		f.over = true
 		f.mu.Unlock()
 		if asks {
-			p.send(ask(6, "Resume", `"execution_id":"`+nth(wire.Execution, 1)+`"`))
+			p.send(ask(6, "Resume", `"execution_id":"`+nth(codec.Execution, 1)+`"`))
 			p.until(6)
 			if text, err := os.ReadFile(filepath.Join(dir, ".exacta/state.json")); err != nil || !strings.Contains(string(text), `"state":"Failed"`) {
 				t.Errorf("%s %v", text, err)
@@ -289,7 +289,7 @@ func TestCancelOnAFullDisk(t *testing.T) {
 	p.send(executes(dir, "create file n.txt; build")...)
 	written(t, dir, "building")
 	close(f.begun)
-	p.send(ask(6, "Cancel", `"execution_id":"`+nth(wire.Execution, 1)+`"`))
+	p.send(ask(6, "Cancel", `"execution_id":"`+nth(codec.Execution, 1)+`"`))
 	if heard := p.until(6); !strings.Contains(heard, `"status":"cancelling"`) || !strings.Contains(heard, `"code":"FS-004"`) {
 		t.Error(brief(heard))
 	}

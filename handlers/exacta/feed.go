@@ -2,9 +2,9 @@ package exacta
 
 import (
 	"trunkline/codec/ndjson"
-	"trunkline/engine/exacta/secret"
-	"trunkline/engine/exacta/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/secret"
 )
 
 // Limits of what a peer sends (exacta §2.1).
@@ -14,10 +14,10 @@ const (
 	discardTimes = 8  // how many times the longest message a line over a socket may be
 )
 
-// Feed implements link.Session.
-func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
+// Feed implements connection.Session.
+func (s *session) Feed(in, out []byte, now connection.Instant) (used int, outAfter []byte, v connection.Verdict) {
 	if s.draining {
-		return len(in), out, link.More
+		return len(in), out, connection.More
 	}
 	s.clock, s.came = s.srv.cfg.Clock.At(now.Wall), now.Mono
 	defer s.left()
@@ -26,23 +26,23 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	for start := len(out); ; {
 		switch {
 		case s.lost || s.closing:
-			return used, out, link.Close
+			return used, out, connection.Close
 		case s.opening.Load(): // what follows may be for its project
 			s.enterAll()
-			return used, out, link.Blocked
-		case used >= turnBytes || len(out)-start > link.DefaultUnsentBytes:
-			return used, out, link.Yield
+			return used, out, connection.Blocked
+		case used >= turnBytes || len(out)-start > connection.DefaultUnsentBytes:
+			return used, out, connection.Yield
 		}
 		var n int
 		n, out, v = s.line(in[used:], out, sc)
-		if used += n; v != link.Yield {
+		if used += n; v != connection.Yield {
 			return used, out, v
 		}
 	}
 }
 
 // line takes one line, or what is due before it. With the verdict Yield there may be another one.
-func (s *session) line(in, out []byte, sc *scratch) (used int, _ []byte, v link.Verdict) {
+func (s *session) line(in, out []byte, sc *scratch) (used int, _ []byte, v connection.Verdict) {
 	switch {
 	case s.away:
 		return s.returned(in, out)
@@ -55,10 +55,10 @@ func (s *session) line(in, out []byte, sc *scratch) (used int, _ []byte, v link.
 	s.scanned = scanned
 	switch {
 	case st == ndjson.More:
-		return 0, out, link.More
+		return 0, out, connection.More
 	case st == ndjson.TooLong:
 		s.skipping, s.discarded = true, used
-		s.in = incoming{refusal: wire.Refusal{Code: "IPC-001", Detail: "message_too_large"}}
+		s.in = incoming{refusal: codec.Refusal{Code: "IPC-001", Detail: "message_too_large"}}
 		out = s.take(out)
 	case blank(line):
 	case len(line) > bigLine && !s.srv.input.Fit(&s.charge, len(line)):
@@ -66,12 +66,12 @@ func (s *session) line(in, out []byte, sc *scratch) (used int, _ []byte, v link.
 		out = s.take(out)
 	case len(line) > bigLine:
 		s.sendAway(line)
-		return used - 1, out, link.Blocked // the end of the line is taken when it is back
+		return used - 1, out, connection.Blocked // the end of the line is taken when it is back
 	default:
 		s.in.read(line, sc)
 		out = s.take(out)
 	}
-	return used, out, link.Yield
+	return used, out, connection.Yield
 }
 
 // longest is how many bytes a line may have. A longer message ends its WebSocket, which hands on
@@ -94,7 +94,7 @@ func blank(line []byte) bool {
 }
 
 // skip drops more of a line that is too long.
-func (s *session) skip(in, out []byte) (used int, _ []byte, v link.Verdict) {
+func (s *session) skip(in, out []byte) (used int, _ []byte, v connection.Verdict) {
 	used, done := ndjson.Skip(in)
 	if s.discarded += used; done {
 		s.discarded--
@@ -104,9 +104,9 @@ func (s *session) skip(in, out []byte) (used int, _ []byte, v link.Verdict) {
 	case s.limited() && s.discarded > discardTimes*s.srv.cfg.MaxMessageBytes:
 		s.closing = true
 	case !done:
-		return used, out, link.More
+		return used, out, connection.More
 	}
-	return used, out, link.Yield
+	return used, out, connection.Yield
 }
 
 // limited reports whether the connection is closed where its peer sends too much that is no
@@ -150,11 +150,11 @@ func (s *session) take(out []byte) []byte {
 }
 
 // refuse answers the message at hand. It does not allocate, but to hide a credential.
-func (s *session) refuse(out []byte, r *wire.Refusal) []byte {
+func (s *session) refuse(out []byte, r *codec.Refusal) []byte {
 	if len(r.Value) > 0 && secret.Leaks(r.Value) {
 		r.Value = []byte(secret.Redacted)
 	}
 	s.srv.counts.answer(s.in.Command, r.Code)
 	s.answered.Add(int(s.in.Command), s.came, 1, 1)
-	return wire.AppendRefusal(out, s.in.RequestID, s.srv.scope.Next(wire.Correlation), s.clock, r)
+	return codec.AppendRefusal(out, s.in.RequestID, s.srv.scope.Next(codec.Correlation), s.clock, r)
 }

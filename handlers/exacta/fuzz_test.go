@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit/schemacheck"
 )
 
@@ -65,16 +65,16 @@ func converse(t *testing.T, schemas schemacheck.Schemas, carrier Carrier, in []b
 			end = min(end+piece, len(in))
 		}
 		lent := append([]byte(nil), in[at:end]...)
-		used, out, v := p.sess.Feed(lent, nil, link.Instant{})
+		used, out, v := p.sess.Feed(lent, nil, connection.Instant{})
 		for i := range lent {
 			lent[i] = '#'
 		}
 		sent = append(sent, out...)
 		p.look(out)
 		at += used
-		if v == link.Blocked {
+		if v == connection.Blocked {
 			p.pump()
-		} else if v == link.Close {
+		} else if v == connection.Close {
 			break
 		}
 	}

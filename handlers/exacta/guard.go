@@ -8,9 +8,9 @@ import (
 
 	"trunkline/codec/jsonx"
 	"trunkline/codec/ndjson"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/errcode"
 )
 
 // Limits of a peer over TCP before its first line is taken.
@@ -21,14 +21,14 @@ const (
 
 // What refuses a peer over TCP (exacta §2.1).
 var (
-	notJSON  = wire.Refusal{Code: "IPC-001", Detail: "invalid_json: the first line is no JSON object"}
-	noToken  = wire.Refusal{Code: "SEC-002", Value: []byte("connection"), Detail: "auth: the first line shows no token"}
-	badToken = wire.Refusal{Code: "SEC-002", Value: []byte("connection"), Detail: "auth: the token is not accepted"}
+	notJSON  = codec.Refusal{Code: "IPC-001", Detail: "invalid_json: the first line is no JSON object"}
+	noToken  = codec.Refusal{Code: "SEC-002", Value: []byte("connection"), Detail: "auth: the first line shows no token"}
+	badToken = codec.Refusal{Code: "SEC-002", Value: []byte("connection"), Detail: "auth: the token is not accepted"}
 )
 
 // greet looks at the first line of a peer over TCP. A peer that does not speak JSON, such as a
 // browser that a web page sent here, is not listened to: no later byte is a request.
-func (s *session) greet(in, out []byte) (used int, _ []byte, v link.Verdict) {
+func (s *session) greet(in, out []byte) (used int, _ []byte, v connection.Verdict) {
 	for used < len(in) && blankAt(in[used:]) {
 		used++
 	}
@@ -39,14 +39,14 @@ func (s *session) greet(in, out []byte) (used int, _ []byte, v link.Verdict) {
 	token := s.srv.Live().AuthToken
 	switch {
 	case strings.HasPrefix("\uFEFF", string(rest)) || rest[0] == '\r' && len(rest) == 1: // there is more to come
-		return used, out, link.More
+		return used, out, connection.More
 	case rest[0] != '{' && token == "":
-		return used, s.turnAway(out, &notJSON), link.Close
+		return used, s.turnAway(out, &notJSON), connection.Close
 	case rest[0] != '{':
-		return used, s.turnAway(out, &noToken), link.Close
+		return used, s.turnAway(out, &noToken), connection.Close
 	case token == "":
 		s.guest = false
-		return used, out, link.Yield
+		return used, out, connection.Yield
 	default:
 		n, out, v := s.auth(rest, out, token)
 		return len(in) - len(rest) + n, out, v
@@ -60,7 +60,7 @@ func blankAt(in []byte) bool {
 }
 
 // turnAway refuses a peer for good.
-func (s *session) turnAway(out []byte, r *wire.Refusal) []byte {
+func (s *session) turnAway(out []byte, r *codec.Refusal) []byte {
 	s.closing = true
 	return s.refuse(out, r)
 }
@@ -69,14 +69,14 @@ func (s *session) turnAway(out []byte, r *wire.Refusal) []byte {
 var authNames = jsonx.NewNames("type", "token")
 
 // auth takes the first line of a peer that has to show the token.
-func (s *session) auth(in, out []byte, token string) (used int, _ []byte, v link.Verdict) {
+func (s *session) auth(in, out []byte, token string) (used int, _ []byte, v connection.Verdict) {
 	line, used, st, scanned := ndjson.Split(in, s.scanned, guestLine)
 	s.scanned = scanned
 	switch st {
 	case ndjson.More:
-		return 0, out, link.More
+		return 0, out, connection.More
 	case ndjson.TooLong:
-		return used, s.turnAway(out, &noToken), link.Close
+		return used, s.turnAway(out, &noToken), connection.Close
 	}
 	var strict jsonx.Strict
 	var members [2]jsonx.Member
@@ -84,12 +84,12 @@ func (s *session) auth(in, out []byte, token string) (used int, _ []byte, v link
 	shown := &members[1]
 	switch {
 	case !p.OK() || string(members[0].Text()) != "auth" || shown.Kind != jsonx.String:
-		return used, s.turnAway(out, &noToken), link.Close
+		return used, s.turnAway(out, &noToken), connection.Close
 	case subtle.ConstantTimeCompare(shown.Text(), []byte(token)) == 0:
-		return used, s.turnAway(out, &badToken), link.Close
+		return used, s.turnAway(out, &badToken), connection.Close
 	}
 	s.guest, s.until = false, 0
-	return used, wire.AppendAck(out, nil, s.srv.cfg.Clock, []byte("{}"), nil), link.Yield
+	return used, codec.AppendAck(out, nil, s.srv.cfg.Clock, []byte("{}"), nil), connection.Yield
 }
 
 // maxAuthDepth is how deep an auth line may nest.
@@ -109,13 +109,13 @@ type located struct {
 // within runs f, which changes nothing, and gives up after the limit: a disk that does not answer
 // must not keep other projects from being opened. What f returns later goes to drop. A work that
 // writes has no such limit: it would be answered as failed, and happen afterwards.
-func within[T any](s *Server, f func() (T, *fault.Fault), drop func(T)) (out T, err *fault.Fault) {
+func within[T any](s *Server, f func() (T, *errcode.Fault), drop func(T)) (out T, err *errcode.Fault) {
 	if s.hung.Load() >= maxHung {
-		return out, fault.New("RES-004", "reads that do not end: 64")
+		return out, errcode.New("RES-004", "reads that do not end: 64")
 	}
 	type result struct {
 		out T
-		err *fault.Fault
+		err *errcode.Fault
 	}
 	ended, left := make(chan result), make(chan struct{})
 	go func() {
@@ -124,7 +124,7 @@ func within[T any](s *Server, f func() (T, *fault.Fault), drop func(T)) (out T, 
 			defer func() {
 				if v := recover(); v != nil {
 					s.cfg.Logger.Error("cannot read a project", "panic", v, "stack", string(debug.Stack()))
-					r.err = fault.New("ST-002", "an internal failure")
+					r.err = errcode.New("ST-002", "an internal failure")
 				}
 			}()
 			r.out, r.err = f()
@@ -144,6 +144,6 @@ func within[T any](s *Server, f func() (T, *fault.Fault), drop func(T)) (out T, 
 	case <-s.after(fileWithin):
 		s.hung.Add(1)
 		close(left)
-		return out, fault.New("RES-003", "the disk does not answer")
+		return out, errcode.New("RES-003", "the disk does not answer")
 	}
 }

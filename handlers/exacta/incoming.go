@@ -3,9 +3,9 @@ package exacta
 import (
 	"runtime/debug"
 
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
 )
 
 // bigLine is from how many bytes on a line is read off the loop, which it would hold up (exacta
@@ -14,9 +14,9 @@ const bigLine = 64 << 10
 
 // scratch is memory for reading a message. It keeps no part of one.
 type scratch struct {
-	scanner wire.Scanner
+	scanner codec.Scanner
 	sums    sums
-	seeds   *exacta.Seeds
+	seeds   *projects.Seeds
 }
 
 func (s *Server) newScratch() *scratch { return &scratch{seeds: &s.replays.Seeds} }
@@ -24,12 +24,12 @@ func (s *Server) newScratch() *scratch { return &scratch{seeds: &s.replays.Seeds
 // incoming is one message, and what was found in it. Its bytes are those of the line, or of the
 // scratch.
 type incoming struct {
-	wire.Message
-	refusal wire.Refusal
-	sum     exacta.Sum
+	codec.Message
+	refusal codec.Refusal
+	sum     projects.Sum
 	payload payload
-	project wire.ID
-	args    exacta.Args
+	project codec.ID
+	args    projects.Args
 	parsed  bool // project and args are set
 }
 
@@ -39,7 +39,7 @@ func (m *incoming) read(line []byte, sc *scratch) {
 	if m.payload.object = m.Payload; m.Usual {
 		m.payload.usual = &m.Message
 	}
-	if m.refusal.Code == "" && m.Type == wire.Request {
+	if m.refusal.Code == "" && m.Type == codec.Request {
 		m.sum = sc.sums.of(&m.Message, sc.seeds)
 	}
 }
@@ -50,7 +50,7 @@ func (m *incoming) parse() {
 		return
 	}
 	m.parsed = true
-	if m.Command != wire.OpenProject {
+	if m.Command != codec.OpenProject {
 		m.project = m.payload.id("project_id")
 	}
 	if m.payload.field == "" {
@@ -79,23 +79,23 @@ func (s *Server) readBig(line []byte) (m *incoming) {
 	defer func() {
 		if v := recover(); v != nil {
 			s.cfg.Logger.Error("cannot read a message", "panic", v, "stack", string(debug.Stack()))
-			m.refusal = wire.Refusal{Code: "ST-002", Detail: "an internal failure"}
+			m.refusal = codec.Refusal{Code: "ST-002", Detail: "an internal failure"}
 		}
 	}()
 	m.read(line, s.newScratch())
-	if m.refusal.Code == "" && m.Type == wire.Request {
+	if m.refusal.Code == "" && m.Type == codec.Request {
 		m.parse()
 	}
 	return m
 }
 
 // returned takes a line that was read off the loop, with its end.
-func (s *session) returned(in, out []byte) (used int, _ []byte, v link.Verdict) {
+func (s *session) returned(in, out []byte) (used int, _ []byte, v connection.Verdict) {
 	m := s.back.Swap(nil)
 	if m == nil || len(in) == 0 {
-		return 0, out, link.Blocked
+		return 0, out, connection.Blocked
 	}
 	s.away, s.in = false, *m
 	s.srv.input.Fit(&s.charge, 0)
-	return 1, s.take(out), link.Yield
+	return 1, s.take(out), connection.Yield
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit"
 )
 
@@ -22,8 +22,8 @@ func TestLongLines(t *testing.T) {
 	f := func(size int, away bool) {
 		t.Helper()
 		line := bigSet(1, size) + "\n"
-		used, out, v := p.sess.Feed([]byte(line), nil, link.Instant{})
-		if p.rest = append(p.rest, out...); len(line) != size+1 || away != (v == link.Blocked) || away != (used == size) || away != (len(out) == 0) {
+		used, out, v := p.sess.Feed([]byte(line), nil, connection.Instant{})
+		if p.rest = append(p.rest, out...); len(line) != size+1 || away != (v == connection.Blocked) || away != (used == size) || away != (len(out) == 0) {
 			t.Errorf("%d bytes: %d used, verdict %d, %q", len(line)-1, used, v, out)
 		}
 		if away {
@@ -61,14 +61,14 @@ func TestIdleSessions(t *testing.T) {
 	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 	p.want(2, "LogEntry1 101:ok")
 	const many = 1000
-	sessions, out := make([]link.Session, many), []byte(nil)
+	sessions, out := make([]connection.Session, many), []byte(nil)
 	before := heapBytes()
 	for i := range sessions {
-		sess := s.Open(link.NewPort(uint64(i), ""), Unix, nil)
+		sess := s.Open(connection.NewPort(uint64(i), ""), Unix, nil)
 		sessions[i] = sess
 		in := []byte(subscribeTo(2, "") + "\n" + pause(3))
-		_, out, _ = sess.Feed(in, out[:0], link.Instant{})
-		out, _ = sess.Pump(out, 1<<20, link.Instant{})
+		_, out, _ = sess.Feed(in, out[:0], connection.Instant{})
+		out, _ = sess.Pump(out, 1<<20, connection.Instant{})
 		if len(out) == 0 {
 			t.Fatal("no answer")
 		}
@@ -100,13 +100,13 @@ func TestLongLinesThatWait(t *testing.T) {
 		s.readers <- struct{}{}
 	}
 	line := strings.Repeat(" ", s.cfg.MaxMessageBytes-1) + "x\n"
-	const fit = unfinishedBytes / (8<<20 - link.OwnInput) // of each, so much is not charged
-	var sessions []link.Session
+	const fit = unfinishedBytes / (8<<20 - connection.OwnInput) // of each, so much is not charged
+	var sessions []connection.Session
 	for n := range fit + 1 {
 		p := newPeer(t, s, uint64(n+1))
-		used, out, v := p.sess.Feed([]byte(line), nil, link.Instant{})
+		used, out, v := p.sess.Feed([]byte(line), nil, connection.Instant{})
 		if refused := strings.Contains(string(out), "RES-002"); refused != (n == fit) || refused != (used == len(line)) ||
-			refused == (v == link.Blocked) {
+			refused == (v == connection.Blocked) {
 			t.Errorf("line %d: %d taken, %s, %v", n, used, out, v)
 		}
 		sessions = append(sessions, p.sess)
@@ -116,7 +116,7 @@ func TestLongLinesThatWait(t *testing.T) {
 	}
 	kit.Until(t, "all lines are read", func() bool {
 		for _, one := range sessions[:fit] {
-			if used, _, v := one.Feed([]byte("\n"), nil, link.Instant{}); used == 0 && v == link.Blocked {
+			if used, _, v := one.Feed([]byte("\n"), nil, connection.Instant{}); used == 0 && v == connection.Blocked {
 				return false
 			}
 		}

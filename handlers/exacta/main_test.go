@@ -1,17 +1,17 @@
 package exacta
 
 import (
-	core "trunkline/engine/exacta"
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
 )
 
 type (
-	exactaArgs    = core.Args
-	exactaRequest = core.Request
+	exactaArgs    = projects.Args
+	exactaRequest = projects.Request
 )
 
 // parsed returns an id.
-func parsed(text string) wire.ID {
-	id, _ := wire.ParseID([]byte(text))
+func parsed(text string) codec.ID {
+	id, _ := codec.ParseID([]byte(text))
 	return id
 }

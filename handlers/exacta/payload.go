@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
 )
 
 // Limits of payloads (exacta §6.1).
@@ -22,7 +22,7 @@ const (
 // payload reads the fields of a payload (exacta §4) and notes the first wrong one.
 type payload struct {
 	object []byte
-	usual  *wire.Message // has the fields, if they are those of a usual payload
+	usual  *codec.Message // has the fields, if they are those of a usual payload
 	names  [1]string
 	values [1]jsonx.Value
 	field  string
@@ -42,14 +42,14 @@ func (p *payload) bad(field, why string) {
 }
 
 // id reads a field with an identifier. It does not allocate for one without escapes.
-func (p *payload) id(name string) wire.ID {
+func (p *payload) id(name string) codec.ID {
 	var text []byte
 	if p.usual != nil {
 		text = p.usual.Field(name)
 	} else {
 		text, _ = p.get(name).Text()
 	}
-	id, ok := wire.ParseID(text)
+	id, ok := codec.ParseID(text)
 	if !ok {
 		p.bad(name, ": a uuid is expected")
 	}
@@ -67,22 +67,22 @@ func (p *payload) text(name string, least, most int, why string) string {
 }
 
 // args reads the fields that a command has beside project_id.
-func (p *payload) args(c wire.Command, a *exacta.Args) {
+func (p *payload) args(c codec.Command, a *projects.Args) {
 	switch c {
-	case wire.OpenProject:
+	case codec.OpenProject:
 		a.Path = p.text("path", 1, maxPath, ": a path of 1 to 4096 bytes is expected")
 		if strings.IndexByte(a.Path, 0) >= 0 || !filepath.IsAbs(a.Path) {
 			p.bad("path", ": an absolute path is expected")
 		}
-	case wire.ExtractIntent:
+	case codec.ExtractIntent:
 		a.UserInput = p.text("user_input", 0, maxInput, ": a string of at most 32768 bytes is expected")
-	case wire.GeneratePlan:
+	case codec.GeneratePlan:
 		a.Handle = p.id("intent_id")
-	case wire.ValidatePlan, wire.ApprovePlan, wire.RejectPlan, wire.ExecutePlan:
+	case codec.ValidatePlan, codec.ApprovePlan, codec.RejectPlan, codec.ExecutePlan:
 		a.Handle = p.id("plan_id")
-	case wire.Pause, wire.Resume, wire.Cancel:
+	case codec.Pause, codec.Resume, codec.Cancel:
 		a.Handle = p.id("execution_id")
-	case wire.ApplyDiffSet:
+	case codec.ApplyDiffSet:
 		list, ok := p.get("diffs").Texts()
 		if !ok || len(list) < 1 || len(list) > maxDiffs {
 			p.bad("diffs", ": an array of 1 to 50 strings is expected")
@@ -90,7 +90,7 @@ func (p *payload) args(c wire.Command, a *exacta.Args) {
 		for _, text := range list {
 			a.Diffs = append(a.Diffs, strings.Clone(text))
 		}
-	case wire.Build:
+	case codec.Build:
 		if p.get("configuration").Kind != jsonx.End {
 			a.Configuration = p.text("configuration", 0, maxPath, ": Debug or Release is expected")
 			if a.Configuration != debugBuild && a.Configuration != releaseBuild {
@@ -98,9 +98,9 @@ func (p *payload) args(c wire.Command, a *exacta.Args) {
 			}
 		}
 		a.Seconds = p.seconds()
-	case wire.Preview:
+	case codec.Preview:
 		a.Seconds = p.seconds()
-	case wire.ExportDiagnostics:
+	case codec.ExportDiagnostics:
 		a.Path = p.text("output_path", 1, maxPath, ": a path of 1 to 4096 bytes is expected")
 		if strings.IndexByte(a.Path, 0) >= 0 {
 			p.bad("output_path", ": a path without NUL is expected")
@@ -134,19 +134,19 @@ func (p *payload) seconds() int {
 
 // limit returns the time limit of a request that gives none, in milliseconds (exacta §4.0.3). build
 // is that of the builds of its project, in seconds.
-func limit(c wire.Command, a *exacta.Args, build int) int64 {
+func limit(c codec.Command, a *projects.Args, build int) int64 {
 	switch c {
-	case wire.CloseProject:
+	case codec.CloseProject:
 		return 10_000
-	case wire.ExtractIntent, wire.Cancel, wire.ExportDiagnostics:
+	case codec.ExtractIntent, codec.Cancel, codec.ExportDiagnostics:
 		return 120_000
-	case wire.GeneratePlan:
+	case codec.GeneratePlan:
 		return 300_000
-	case wire.Pause:
+	case codec.Pause:
 		return 600_000
-	case wire.ApplyDiffSet, wire.Preview:
+	case codec.ApplyDiffSet, codec.Preview:
 		return 60_000
-	case wire.Build:
+	case codec.Build:
 		return int64(cmp.Or(a.Seconds, build)+30) * 1000
 	}
 	return 30_000
@@ -163,7 +163,7 @@ type sums struct {
 var envelope = [...]string{"ipc_version", "request_id", "sent_at", "timeout_ms"}
 
 // of returns the fingerprint of the command of a request and its payload: equal for equal JSON.
-func (s *sums) of(m *wire.Message, seeds *exacta.Seeds) exacta.Sum {
+func (s *sums) of(m *codec.Message, seeds *projects.Seeds) projects.Sum {
 	if m.Usual {
 		return seeds.Sum(s.usual(m))
 	}
@@ -175,7 +175,7 @@ func (s *sums) of(m *wire.Message, seeds *exacta.Seeds) exacta.Sum {
 }
 
 // usual returns what the general way hashes of a usual payload.
-func (s *sums) usual(m *wire.Message) []byte {
+func (s *sums) usual(m *codec.Message) []byte {
 	b := append(s.text[:0], byte(m.Command), '{')
 	for i, text := range m.Fields {
 		if text == nil {
@@ -184,7 +184,7 @@ func (s *sums) usual(m *wire.Message) []byte {
 		if len(b) > 2 {
 			b = append(b, ',')
 		}
-		b = append(append(b, '"'), wire.FieldNames[i]...)
+		b = append(append(b, '"'), codec.FieldNames[i]...)
 		b = append(append(b, `":"`...), text...)
 		b = append(b, '"')
 	}
@@ -206,10 +206,10 @@ func (s *sums) counted(object []byte) []byte {
 }
 
 // hashed makes a Sum of bytes that come in pieces, without an allocation.
-type hashed [len(exacta.Sum{})]maphash.Hash
+type hashed [len(projects.Sum{})]maphash.Hash
 
 // start begins with one byte.
-func (h *hashed) start(seeds *exacta.Seeds, b byte) {
+func (h *hashed) start(seeds *projects.Seeds, b byte) {
 	for i := range h {
 		h[i].SetSeed(seeds[i])
 		_ = h[i].WriteByte(b) // it does not fail
@@ -224,7 +224,7 @@ func (h *hashed) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (h *hashed) sum() (out exacta.Sum) {
+func (h *hashed) sum() (out projects.Sum) {
 	for i := range h {
 		out[i] = h[i].Sum64()
 	}

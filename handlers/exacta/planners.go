@@ -5,10 +5,10 @@ import (
 	"context"
 	"slices"
 
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/plan"
-	"trunkline/engine/exacta/planner"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/plan"
+	"trunkline/engine/projects/planner"
 	"trunkline/handlers/exacta/external"
 	"trunkline/handlers/exacta/workspace"
 )
@@ -38,7 +38,7 @@ func (j *job) context() (ctx context.Context, release func()) {
 }
 
 // extractOutside asks an external planner for the intent of an ExtractIntent.
-func (j *job) extractOutside(s *source) (planner.Intent, *fault.Fault) {
+func (j *job) extractOutside(s *source) (planner.Intent, *errcode.Fault) {
 	ctx, release := j.context()
 	defer release()
 	in, err := j.p.srv.planner.Extract(ctx, s.outside, j.w.Request.Args.UserInput)
@@ -50,7 +50,7 @@ func (j *job) extractOutside(s *source) (planner.Intent, *fault.Fault) {
 // planOutside asks an external planner for a plan, and gives it what is wrong with a plan, twice at
 // most (exacta §4.20). The answers that led to a valid plan are kept together: a replay asks for
 // each of them.
-func (j *job) planOutside(s *source) (*plan.Plan, *fault.Fault) {
+func (j *job) planOutside(s *source) (*plan.Plan, *errcode.Fault) {
 	ctx, release := j.context()
 	defer release()
 	var answers []*external.Answer
@@ -75,12 +75,12 @@ func (j *job) planOutside(s *source) (*plan.Plan, *fault.Fault) {
 	for i := range violations {
 		violations[i].StepID = "" // the steps have no ids
 	}
-	return nil, exacta.Invalid(violations)
+	return nil, projects.Invalid(violations)
 }
 
 // outsidePlan makes a plan of the steps of a planner and returns what is wrong with it. Steps are
 // named by their orders.
-func (j *job) outsidePlan(steps []external.Step, s *source) (*plan.Plan, []plan.Violation, *fault.Fault) {
+func (j *job) outsidePlan(steps []external.Step, s *source) (*plan.Plan, []plan.Violation, *errcode.Fault) {
 	made, violations := external.Resolve(steps, s.tree, s.planner)
 	if len(violations) > 0 {
 		return nil, violations, nil
@@ -98,7 +98,7 @@ func (j *job) outsidePlan(steps []external.Step, s *source) (*plan.Plan, []plan.
 		doc.Steps = append(doc.Steps, step)
 	}
 	j.estimate(doc)
-	violations = append(violations, j.p.disk.Check(exacta.NewPlan(doc), true)...)
+	violations = append(violations, j.p.disk.Check(projects.NewPlan(doc), true)...)
 	slices.SortStableFunc(violations, func(a, b plan.Violation) int { return cmp.Compare(a.Code, b.Code) })
 	if len(violations) == 0 {
 		for i := range made {

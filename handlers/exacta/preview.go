@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"trunkline/engine/exacta/diff"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/secret"
+	"trunkline/engine/projects/diff"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/secret"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -25,7 +25,7 @@ const (
 )
 
 // preview runs the program of the project to its end (exacta §4.14).
-func (j *job) preview(seconds int) *fault.Fault {
+func (j *job) preview(seconds int) *errcode.Fault {
 	seconds = cmp.Or(seconds, defaultPreview)
 	config, tool, err := j.toolchain()
 	if err != nil {
@@ -33,7 +33,7 @@ func (j *job) preview(seconds int) *fault.Fault {
 	}
 	argv := start(j.p.disk.ws, tool, directory(config))
 	if argv == nil {
-		return fault.New("BLD-005", "nothing to run by "+tool)
+		return errcode.New("BLD-005", "nothing to run by "+tool)
 	}
 	prog, err := j.find(tool, argv, configurationOf(config), config)
 	if err != nil {
@@ -44,7 +44,7 @@ func (j *job) preview(seconds int) *fault.Fault {
 	}
 	tmp, failed := os.MkdirTemp("", "trunkline-preview-")
 	if failed != nil {
-		return fault.New("FS-002", "no directory for temporary files", "TMPDIR")
+		return errcode.New("FS-002", "no directory for temporary files", "TMPDIR")
 	}
 	defer func() { _ = os.RemoveAll(tmp) }() // a process that left the group may still write there
 	prog.env = slices.DeleteFunc(prog.env, func(e string) bool {
@@ -56,10 +56,10 @@ func (j *job) preview(seconds int) *fault.Fault {
 }
 
 // show runs a program whose output goes nowhere, and reports that it started.
-func (j *job) show(prog *program, within time.Duration) *fault.Fault {
+func (j *job) show(prog *program, within time.Duration) *errcode.Fault {
 	null, failed := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if failed != nil {
-		return fault.New("RES-004", "no null device")
+		return errcode.New("RES-004", "no null device")
 	}
 	defer func() { _ = null.Close() }() // what is written to it goes nowhere
 	proc, err := prog.start(null)
@@ -78,7 +78,7 @@ func (j *job) show(prog *program, within time.Duration) *fault.Fault {
 	case <-ended:
 		<-late
 		if code := j.w.Build.ExitCode; code != 0 {
-			return fault.New("BLD-005", "exit_code: "+strconv.Itoa(code))
+			return errcode.New("BLD-005", "exit_code: "+strconv.Itoa(code))
 		}
 		return nil
 	case <-alive.C:
@@ -171,7 +171,7 @@ func hasTarget(ws *workspace.Project, dir, target string) bool {
 }
 
 // apply does an ApplyDiffSet (exacta §4.12).
-func (j *job) apply() *fault.Fault {
+func (j *job) apply() *errcode.Fault {
 	changes, places, err := j.changes()
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (j *job) apply() *fault.Fault {
 	return nil
 }
 
-func (j *job) commit(point *workspace.Point, changes []workspace.Change) *fault.Fault {
+func (j *job) commit(point *workspace.Point, changes []workspace.Change) *errcode.Fault {
 	if err := point.Add(changes...); err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (j *job) commit(point *workspace.Point, changes []workspace.Change) *fault.
 		return err
 	}
 	if j.stopped() {
-		return fault.New("IPC-010", "")
+		return errcode.New("IPC-010", "")
 	}
 	if err := point.Commit(nil); err != nil {
 		return err
@@ -214,10 +214,10 @@ func (j *job) commit(point *workspace.Point, changes []workspace.Change) *fault.
 }
 
 // placed names the diff that a fault of the disk is about (exacta §4.12).
-func placed(err *fault.Fault, changes []workspace.Change, places []string) *fault.Fault {
+func placed(err *errcode.Fault, changes []workspace.Change, places []string) *errcode.Fault {
 	for k := range changes {
 		if strings.HasSuffix(err.Detail, ": "+changes[k].Path) {
-			return fault.New(err.Code, places[k]+err.Detail, err.Values...)
+			return errcode.New(err.Code, places[k]+err.Detail, err.Values...)
 		}
 	}
 	return err
@@ -225,7 +225,7 @@ func placed(err *fault.Fault, changes []workspace.Change, places []string) *faul
 
 // changes checks all diffs of a set against the tree (exacta §4.16), and returns where in the set
 // each change stands.
-func (j *job) changes() (out []workspace.Change, places []string, err *fault.Fault) {
+func (j *job) changes() (out []workspace.Change, places []string, err *errcode.Fault) {
 	if _, err := j.p.disk.config(); err != nil {
 		return nil, nil, err
 	}
@@ -254,20 +254,20 @@ func (j *job) changes() (out []workspace.Change, places []string, err *fault.Fau
 }
 
 // target makes the checks of rule 6 of exacta §4.16 and returns the content of a target.
-func (j *job) target(patch *diff.Patch, at, text string, seen map[string]bool) ([]byte, *fault.Fault) {
+func (j *job) target(patch *diff.Patch, at, text string, seen map[string]bool) ([]byte, *errcode.Fault) {
 	path := patch.Path
 	if j.p.disk.rules.Load().Denied(path, false) {
-		return nil, fault.New("SEC-002", at+"denied: "+path, path)
+		return nil, errcode.New("SEC-002", at+"denied: "+path, path)
 	}
 	old, err := j.read(path, patch.Op)
 	if err != nil {
-		return nil, fault.New(err.Code, at+err.Detail, err.Values...)
+		return nil, errcode.New(err.Code, at+err.Detail, err.Values...)
 	}
 	if secret.Find([]byte(text)) {
-		return nil, fault.New("SEC-003", at+"secret: in "+path) // without "in" the path is redacted
+		return nil, errcode.New("SEC-003", at+"secret: in "+path) // without "in" the path is redacted
 	}
 	if seen[path] {
-		return nil, fault.New("VAL-003", at+"duplicate_target: "+path)
+		return nil, errcode.New("VAL-003", at+"duplicate_target: "+path)
 	}
 	if patch.Op == diff.Create {
 		if err := j.misplaced(path, at, seen); err != nil {
@@ -280,18 +280,18 @@ func (j *job) target(patch *diff.Patch, at, text string, seen map[string]bool) (
 
 // misplaced refuses a new file whose directory is a file, or is a target of the set, and one that
 // is the directory of another target.
-func (j *job) misplaced(path, at string, seen map[string]bool) *fault.Fault {
+func (j *job) misplaced(path, at string, seen map[string]bool) *errcode.Fault {
 	for i, c := range path {
 		if c != '/' {
 			continue
 		}
 		if sum, _ := j.p.disk.ws.Hash(path[:i]); sum != "" || seen[path[:i]] {
-			return fault.New("FS-001", at+"not_a_directory: "+path[:i], path)
+			return errcode.New("FS-001", at+"not_a_directory: "+path[:i], path)
 		}
 	}
 	for other := range seen {
 		if strings.HasPrefix(other, path+"/") {
-			return fault.New("SEC-002", at+"not_regular: "+path, path)
+			return errcode.New("SEC-002", at+"not_regular: "+path, path)
 		}
 	}
 	return nil

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/secret"
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/secret"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -20,21 +20,21 @@ func scopeName(k int) string { return "p" + strconv.Itoa(k) }
 
 // event is what the queue of a project takes.
 type event struct {
-	request *exacta.Request
-	done    *exacta.Work
-	started *exacta.Work    // a Preview whose program lives
-	late    *exacta.Request // its time is over
-	stop    bool            // the server stops
+	request *projects.Request
+	done    *projects.Work
+	started *projects.Work    // a Preview whose program lives
+	late    *projects.Request // its time is over
+	stop    bool              // the server stops
 }
 
 // project is one open project: a queue with a goroutine (exacta §4.0.1).
 type project struct {
 	srv     *Server
-	id      wire.ID
+	id      codec.ID
 	root    string
-	journal *exacta.Journal
+	journal *projects.Journal
 	disk    *storage
-	core    *exacta.Project
+	core    *projects.Project
 
 	turn    sync.Mutex   // held by who decides: the queue, or a session whose request needs no queue
 	waiting atomic.Int64 // events that were posted and not served; the first open is one
@@ -46,14 +46,14 @@ type project struct {
 	gone   chan struct{} // closed when the project is gone
 
 	// Only the goroutine of the queue uses these.
-	jobs   map[*exacta.Work]*job // that have not ended: they may use the storage
-	ending bool                  // the project was closed, or the server stops
-	behind []event               // came behind an OpenProject when it was closed, that one first
+	jobs   map[*projects.Work]*job // that have not ended: they may use the storage
+	ending bool                    // the project was closed, or the server stops
+	behind []event                 // came behind an OpenProject when it was closed, that one first
 }
 
 func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers []string) *project {
-	p := &project{srv: s, id: r.id, root: dir, journal: exacta.NewJournal(r.last, &s.cfg.Limits), ring: make(chan struct{}, 1), gone: make(chan struct{}),
-		jobs: make(map[*exacta.Work]*job)}
+	p := &project{srv: s, id: r.id, root: dir, journal: projects.NewJournal(r.last, &s.cfg.Limits), ring: make(chan struct{}, 1), gone: make(chan struct{}),
+		jobs: make(map[*projects.Work]*job)}
 	p.waiting.Store(1)
 	p.disk = &storage{ws: ws, id: r.id, clock: s.cfg.Clock, planner: s.planner}
 	p.disk.rules.Store(rulesOf(ws.Config(), markers))
@@ -63,7 +63,7 @@ func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers [
 		}
 		return p.disk.rules.Load().Denied(path, false)
 	})
-	p.core = exacta.New(exacta.Config{Limits: s.cfg.Limits, Counts: &s.counts.core, ID: r.id, Session: s.session, Root: dir, IDs: r.scope, Clock: s.cfg.Clock, Journal: p.journal, Host: p, Disk: p.disk,
+	p.core = projects.New(projects.Config{Limits: s.cfg.Limits, Counts: &s.counts.core, ID: r.id, Session: s.session, Root: dir, IDs: r.scope, Clock: s.cfg.Clock, Journal: p.journal, Host: p, Disk: p.disk,
 		Redact: redact, Ready: p.disk.ready, Used: p.disk.used, Secret: func(text string) bool { return secret.Find([]byte(text)) }})
 	return p
 }
@@ -94,7 +94,7 @@ func (p *project) take() []event {
 }
 
 // run serves the queue until the project is closed or the server stops.
-func (p *project) run(first *exacta.Request) {
+func (p *project) run(first *projects.Request) {
 	defer p.srv.running.Done()
 	p.guard(first, func() { p.core.Restore(first, p.disk.found()) })
 	p.waiting.Add(-1)
@@ -150,8 +150,8 @@ func (p *project) serve(e event) {
 
 // limit has a request end when its time is over. One whose turn comes later than that is handled
 // all the same: most take no time.
-func (p *project) limit(r *exacta.Request) {
-	if !p.ending && r.Command != wire.OpenProject && !r.Answered() {
+func (p *project) limit(r *projects.Request) {
+	if !p.ending && r.Command != codec.OpenProject && !r.Answered() {
 		r.Timer = time.AfterFunc(time.Until(r.Deadline), func() { p.post(event{late: r}) })
 	}
 }
@@ -169,7 +169,7 @@ func (p *project) begins() bool {
 }
 
 // guard keeps a defect in one request from ending the server (exacta §8).
-func (p *project) guard(r *exacta.Request, f func()) {
+func (p *project) guard(r *projects.Request, f func()) {
 	defer p.recovered("cannot end a broken request", func() {})
 	defer p.recovered("cannot serve request", func() { p.core.Broken(r) })
 	f()
@@ -183,21 +183,21 @@ func (p *project) recovered(message string, then func()) {
 	}
 }
 
-// Answer implements exacta.Host.
-func (p *project) Answer(r *exacta.Request, line []byte, store bool) {
+// Answer implements projects.Host.
+func (p *project) Answer(r *projects.Request, line []byte, store bool) {
 	stop(r.Timer)
-	opens := r.Command == wire.OpenProject && wire.CodeOf(line) == nil
-	p.srv.end(r, &exacta.Answer{Line: slices.Clip(line), Journal: p.journal, After: p.journal.Last(), Opens: opens}, store)
+	opens := r.Command == codec.OpenProject && codec.CodeOf(line) == nil
+	p.srv.end(r, &projects.Answer{Line: slices.Clip(line), Journal: p.journal, After: p.journal.Last(), Opens: opens}, store)
 }
 
 // maxJobs bounds the works of a project that have not ended, those included that were answered and
 // wait for a disk that does not.
 const maxJobs = 100
 
-// Run implements exacta.Host.
-func (p *project) Run(w *exacta.Work) {
+// Run implements projects.Host.
+func (p *project) Run(w *projects.Work) {
 	if len(p.jobs) >= maxJobs && w.Step < 0 {
-		w.Fault, w.Planner = fault.New("RES-004", "works that do not end: 100"), true
+		w.Fault, w.Planner = errcode.New("RES-004", "works that do not end: 100"), true
 		p.post(event{done: w})
 		return
 	}
@@ -209,8 +209,8 @@ func (p *project) Run(w *exacta.Work) {
 	}()
 }
 
-// Abort implements exacta.Host.
-func (p *project) Abort(w *exacta.Work) (idle bool) {
+// Abort implements projects.Host.
+func (p *project) Abort(w *projects.Work) (idle bool) {
 	j := p.jobs[w]
 	if j == nil {
 		return false
@@ -219,10 +219,10 @@ func (p *project) Abort(w *exacta.Work) (idle bool) {
 	return j.acts.CompareAndSwap(false, true)
 }
 
-// Late implements exacta.Host.
-func (p *project) Late(r *exacta.Request) { p.late(event{request: r}) }
+// Late implements projects.Host.
+func (p *project) Late(r *projects.Request) { p.late(event{request: r}) }
 
-// Closed implements exacta.Host.
+// Closed implements projects.Host.
 func (p *project) Closed() { p.ending = true }
 
 // stop stops the timer of a request that has one.

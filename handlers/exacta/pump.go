@@ -1,14 +1,14 @@
 package exacta
 
 import (
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
 )
 
-// Pump implements link.Session: answers behind the events that came before them, then the events
-// that came since (exacta §2.4).
-func (s *session) Pump(out []byte, room int, _ link.Instant) (outAfter []byte, more bool) {
+// Pump implements connection.Session: answers behind the events that came before them, then the
+// events that came since (exacta §2.4).
+func (s *session) Pump(out []byte, room int, _ connection.Instant) (outAfter []byte, more bool) {
 	start := len(out)
 	for !s.lost {
 		s.enterAll()
@@ -22,14 +22,14 @@ func (s *session) Pump(out []byte, room int, _ link.Instant) (outAfter []byte, m
 		if left <= 0 {
 			return out, true
 		}
-		var copied exacta.Copied
+		var copied projects.Copied
 		if o.Journal != nil {
 			next := o.After + 1
 			if o.Opens { // of a repeated one: its events are the only own ones there
 				next = o.Journal.Status().Oldest
 			}
 			c := s.feed(o.Journal, next)
-			if out, copied = o.Journal.Copy(out, left, c, o.After); copied != exacta.CopiedAll {
+			if out, copied = o.Journal.Copy(out, left, c, o.After); copied != projects.CopiedAll {
 				return out, s.stuck(copied)
 			}
 			s.follow(c, o)
@@ -41,15 +41,15 @@ func (s *session) Pump(out []byte, room int, _ link.Instant) (outAfter []byte, m
 }
 
 // stuck reports whether copying goes on at the next Pump.
-func (s *session) stuck(c exacta.Copied) (more bool) {
-	s.lost = s.lost || c == exacta.CopiedLost
-	return c == exacta.CopiedFull
+func (s *session) stuck(c projects.Copied) (more bool) {
+	s.lost = s.lost || c == projects.CopiedLost
+	return c == projects.CopiedFull
 }
 
 // limitOf is the last event of a journal that may be copied.
 type limitOf struct {
-	journal *exacta.Journal
-	status  exacta.Status
+	journal *projects.Journal
+	status  projects.Status
 }
 
 // lasts returns how far all journals are now.
@@ -66,7 +66,7 @@ func (s *session) events(out []byte, room int, last []limitOf) (_ []byte, more b
 	start := len(out)
 	for _, l := range last {
 		c := s.feeds[l.journal]
-		var copied exacta.Copied
+		var copied projects.Copied
 		out, copied = l.journal.Copy(out, room-(len(out)-start), c, l.status.Last)
 		more = s.stuck(copied) || more
 		if l.status.Ended && c.Next > l.status.Last {
@@ -115,7 +115,7 @@ func (s *session) pop(o *outgoing) {
 }
 
 // follow changes a subscription behind an answer (exacta §2.4, §3.5).
-func (s *session) follow(c *exacta.Cursor, o *outgoing) {
+func (s *session) follow(c *projects.Cursor, o *outgoing) {
 	switch {
 	case o.cursor != nil:
 		next, own := c.Next, max(c.Own, c.Next) // own events before it were sent
@@ -127,6 +127,6 @@ func (s *session) follow(c *exacta.Cursor, o *outgoing) {
 			c.Window = 0
 		}
 	case o.Opens && !c.All:
-		c.All, c.From, c.Correlation = true, o.After+1, wire.ID{}
+		c.All, c.From, c.Correlation = true, o.After+1, codec.ID{}
 	}
 }

@@ -5,16 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects/codec"
 )
 
 // planned sends an ExtractIntent and a GeneratePlan with the numbers n and n+1, and returns what
 // came from the second one on, behind the lines of the first.
-func (p *peer) planned(n int, input string, ids *wire.Scope) string {
+func (p *peer) planned(n int, input string, ids *codec.Scope) string {
 	p.t.Helper()
 	p.send(ask(n, "ExtractIntent", `"user_input":"`+input+`"`))
 	p.until(n)
-	p.send(ask(n+1, "GeneratePlan", `"intent_id":"`+ids.Next(wire.Intent).String()+`"`))
+	p.send(ask(n+1, "GeneratePlan", `"intent_id":"`+ids.Next(codec.Intent).String()+`"`))
 	return p.until(n + 1)
 }
 
@@ -28,7 +28,7 @@ func TestNoTargetIsADirectoryOfAnother(t *testing.T) {
 	p := newPeer(t, s, 1)
 	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 	p.want(2, "LogEntry1 101:ok")
-	ids := wire.NewScope("t1", "p1")
+	ids := codec.NewScope("t1", "p1")
 	n := 0
 	f := func(input string, refused bool) {
 		t.Helper()
@@ -53,7 +53,7 @@ func TestLooseConstraints(t *testing.T) {
 	p := newPeer(t, s, 1)
 	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 	p.want(2, "LogEntry1 101:ok")
-	got := p.planned(2, `append \"x\" to a.txt and don't touch src/db/. Always write short words. Ideally no noise.`, wire.NewScope("t1", "p1"))
+	got := p.planned(2, `append \"x\" to a.txt and don't touch src/db/. Always write short words. Ideally no noise.`, codec.NewScope("t1", "p1"))
 	var warned []string
 	for line := range strings.Lines(got) {
 		if strings.Contains(line, `"level":"WARN"`) {

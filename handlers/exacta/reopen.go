@@ -1,9 +1,9 @@
 package exacta
 
 import (
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/errcode"
 )
 
 // maxBehind is how many requests may wait until a project is open again.
@@ -12,7 +12,7 @@ const maxBehind = 1024
 // late takes what came when the project was closed. What is behind an OpenProject waits for the
 // project that it opens: the order of arrival holds (exacta §2.1).
 func (p *project) late(e event) {
-	opens := e.request != nil && e.request.Command == wire.OpenProject
+	opens := e.request != nil && e.request.Command == codec.OpenProject
 	switch {
 	case (opens || len(p.behind) > 0) && len(p.behind) < maxBehind:
 		p.behind = append(p.behind, e)
@@ -23,11 +23,13 @@ func (p *project) late(e event) {
 	}
 }
 
-func notOpen() *fault.Fault { return fault.New("ST-003", notOpenDetail) }
+func notOpen() *errcode.Fault { return errcode.New("ST-003", notOpenDetail) }
 
 const notOpenDetail = "project_id: the project is not open"
 
-func tooMany() *fault.Fault { return fault.New("RES-004", "requests that wait for a project: 1024") }
+func tooMany() *errcode.Fault {
+	return errcode.New("RES-004", "requests that wait for a project: 1024")
+}
 
 // forget notes that a project was closed. What waits behind an OpenProject has it opened again.
 func (s *Server) forget(p *project) {
@@ -45,7 +47,7 @@ func (s *Server) forget(p *project) {
 }
 
 // reopen opens a project again for what waits.
-func (s *Server) reopen(id wire.ID) {
+func (s *Server) reopen(id codec.ID) {
 	defer s.running.Done()
 	s.opening.Lock()
 	defer s.opening.Unlock()
@@ -60,13 +62,13 @@ func (s *Server) reopen(id wire.ID) {
 
 // nextOpen returns the next OpenProject of those that wait, nil if none does. Requests before it
 // have no project.
-func (s *Server) nextOpen(id wire.ID) *exacta.Request {
+func (s *Server) nextOpen(id codec.ID) *projects.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, e := range s.again[id] {
 		switch {
 		case e.request == nil:
-		case e.request.Command == wire.OpenProject:
+		case e.request.Command == codec.OpenProject:
 			s.again[id] = s.again[id][i+1:]
 			return e.request
 		default:
@@ -79,7 +81,7 @@ func (s *Server) nextOpen(id wire.ID) *exacta.Request {
 
 // post hands an event on to a project that is open, or that is about to be opened again. seen is
 // the project whose events the connection gets already, nil for none.
-func (s *Server) post(id wire.ID, seen *project, e event) *fault.Fault {
+func (s *Server) post(id codec.ID, seen *project, e event) *errcode.Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.projects[id]; p != nil {
@@ -93,7 +95,7 @@ func (s *Server) post(id wire.ID, seen *project, e event) *fault.Fault {
 }
 
 // waits adds an OpenProject to what waits for the project of a root, if something does.
-func (s *Server) waits(dir string, r *exacta.Request) bool {
+func (s *Server) waits(dir string, r *projects.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.roots[dir]
@@ -101,7 +103,7 @@ func (s *Server) waits(dir string, r *exacta.Request) bool {
 }
 
 // wait adds an event to those that wait for a project, if some do.
-func (s *Server) wait(id wire.ID, e event) *fault.Fault {
+func (s *Server) wait(id codec.ID, e event) *errcode.Fault {
 	list, waits := s.again[id]
 	switch {
 	case !waits:
@@ -131,7 +133,7 @@ func (p *project) enter(e event) {
 }
 
 // reopens reports whether a project is about to be opened again.
-func (s *Server) reopens(id wire.ID) bool {
+func (s *Server) reopens(id codec.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, waits := s.again[id]
@@ -139,8 +141,8 @@ func (s *Server) reopens(id wire.ID) bool {
 }
 
 // turnAway answers a request whose project is not open (exacta §3.6, step 16).
-func (s *Server) turnAway(r *exacta.Request, f *fault.Fault) {
+func (s *Server) turnAway(r *projects.Request, f *errcode.Fault) {
 	stop(r.Timer)
-	line := wire.AppendFailure(nil, r.ID, s.scope.Next(wire.Correlation), s.cfg.Clock, f)
-	s.end(r, &exacta.Answer{Line: line}, false)
+	line := codec.AppendFailure(nil, r.ID, s.scope.Next(codec.Correlation), s.cfg.Clock, f)
+	s.end(r, &projects.Answer{Line: line}, false)
 }

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	core "trunkline/engine/exacta"
-	"trunkline/engine/exacta/plan"
-	"trunkline/engine/exacta/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/plan"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -41,20 +41,20 @@ func TestPointOutlivesItsState(t *testing.T) {
 		t.Fatal(f)
 	}
 	defer ws.Close()
-	id := wire.ID{1}
+	id := codec.ID{1}
 	pt, f := ws.NewPoint(id.String(), workspace.PlanPoint, "")
 	if f != nil {
 		t.Fatal(f)
 	}
-	s := &storage{ws: ws, point: pt, clock: wire.FixedClock(time.Time{})}
-	e := &core.Execution{ID: id, Plan: core.NewPlan(&plan.Plan{})}
+	s := &storage{ws: ws, point: pt, clock: codec.FixedClock(time.Time{})}
+	e := &projects.Execution{ID: id, Plan: projects.NewPlan(&plan.Plan{})}
 	if n, f := s.Undo(e); n != 0 || f != nil {
 		t.Fatal(n, f)
 	}
 	if _, f := ws.LoadPoint(id.String()); f != nil {
 		t.Errorf("dropped before the state is saved: %v", f)
 	}
-	if f := s.Save(&core.Saved{State: core.Idle}); f != nil {
+	if f := s.Save(&projects.Saved{State: projects.Idle}); f != nil {
 		t.Fatal(f)
 	}
 	if _, f := ws.LoadPoint(id.String()); f == nil || f.Code != "FS-001" {
@@ -71,7 +71,7 @@ func TestWindowEndsWithInput(t *testing.T) {
 	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 	p.want(2, "LogEntry1 101:ok")
 	p.send(subscribeTo(2, `,"window":1`), ask(3, "ApplyDiffSet", emptySet), ask(4, "ApplyDiffSet", emptySet))
-	p.sess.EOF(link.Instant{})
+	p.sess.EOF(connection.Instant{})
 	<-ended
 	p.want(5, "102:ok LogEntry2 103:ok LogEntry3 104:ok")
 	if !p.sess.Load().Done {
@@ -86,7 +86,7 @@ func TestWindowEndsWithDrain(t *testing.T) {
 	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 	p.want(2, "LogEntry1 101:ok")
 	p.send(subscribeTo(2, `,"window":1`), ask(3, "ApplyDiffSet", emptySet), ask(4, "ApplyDiffSet", emptySet))
-	p.sess.Drain(link.Instant{})
+	p.sess.Drain(connection.Instant{})
 	p.want(5, "102:ok LogEntry2 103:ok LogEntry3 104:ok")
 	if !p.sess.Load().Done {
 		t.Error("not done")
@@ -101,9 +101,9 @@ func TestRestoredPlanIsApproved(t *testing.T) {
 	}
 	defer ws.Close()
 	s := &storage{ws: ws}
-	id := wire.ID{1}
+	id := codec.ID{1}
 	for _, status := range []plan.Status{plan.Pending, plan.Approved, plan.Rejected, plan.Expired, plan.Executed} {
-		p := core.NewPlan(&plan.Plan{ID: wire.ID{2}.String(), Status: status})
+		p := projects.NewPlan(&plan.Plan{ID: codec.ID{2}.String(), Status: status})
 		if f := s.Keep(p); f != nil {
 			t.Fatal(f)
 		}
@@ -123,12 +123,12 @@ func TestOpenedAgain(t *testing.T) {
 	p.want(2, "LogEntry1 101:ok")
 	p.send(ask(2, "ExtractIntent", `"user_input":"append \"x\" to none.txt"`))
 	p.want(4, "StateChanged2 StateChanged3 LogEntry4 102:ok")
-	id := wire.NewScope("t1", "p1").Next(wire.Intent).String()
+	id := codec.NewScope("t1", "p1").Next(codec.Intent).String()
 	p.send(ask(3, "GeneratePlan", `"intent_id":"`+id+`"`))
 	p.want(6, "StateChanged5 LogEntry6 Progress7 ErrorRaised8 StateChanged9 103:VAL-004")
 	p.send(ask(4, "CloseProject", ""), ask(5, "OpenProject", `"path":"`+dir+`"`))
 	p.want(3, "104:ok LogEntry10 105:ok")
-	if got := s.project(s.roots[dir].id).journal.Status().State; got != core.Failed {
+	if got := s.project(s.roots[dir].id).journal.Status().State; got != projects.Failed {
 		t.Errorf("opened again in %s", got)
 	}
 }

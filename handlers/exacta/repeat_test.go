@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	core "trunkline/engine/exacta"
-	"trunkline/engine/exacta/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
 )
 
 // TestRepeatBehindEvents: the stored answer of a request comes behind its events too, also on a
@@ -45,7 +45,7 @@ func TestOwnEventsOnce(t *testing.T) {
 	p.want(4, "StateChanged2 StateChanged3 LogEntry4 102:ok")
 	p.send(ask(3, "ApplyDiffSet", emptySet))
 	p.want(2, "LogEntry5 103:ok")
-	flow := `,"correlation_id":"` + wire.NewScope("t1", "p1").Next(wire.Correlation).String() + `","after_seq":1`
+	flow := `,"correlation_id":"` + codec.NewScope("t1", "p1").Next(codec.Correlation).String() + `","after_seq":1`
 	p.send(subscribeTo(4, flow))
 	p.want(3, "104:ok StateChanged3 LogEntry4")
 	p.send(subscribeTo(5, flow+`,"window":1`))
@@ -80,7 +80,7 @@ func TestLongWebSocketMessage(t *testing.T) {
 	f := func(carrier Carrier, n int, answered bool) {
 		t.Helper()
 		p := newPeerOver(t, newServerOf(t, Config{MaxMessageBytes: most}), 1, carrier)
-		_, out, _ := p.sess.Feed([]byte("{"+strings.Repeat(" ", n-1)), nil, link.Instant{})
+		_, out, _ := p.sess.Feed([]byte("{"+strings.Repeat(" ", n-1)), nil, connection.Instant{})
 		if (len(out) > 0) != answered {
 			t.Errorf("%v, %d bytes: %s", carrier, n, out)
 		}
@@ -98,7 +98,7 @@ func TestOpenRepeatedMeanwhile(t *testing.T) {
 	line := []byte(ask(1, "OpenProject", `"path":"`+dir+`"`) + "\n")
 	s.opening.Lock()
 	for _, p := range []*peer{one, two} {
-		if used, _, _ := p.sess.Feed(line, nil, link.Instant{}); used != len(line) {
+		if used, _, _ := p.sess.Feed(line, nil, connection.Instant{}); used != len(line) {
 			t.Fatal("not taken")
 		}
 	}
@@ -113,7 +113,7 @@ func TestOpenRepeatedMeanwhile(t *testing.T) {
 func TestOutboxThatIsNeverEmpty(t *testing.T) {
 	s := newPeer(t, newServer(t), 1).sess.(*session)
 	for i := range 2 * answerMemory {
-		s.send(outgoing{Answer: core.Answer{Line: []byte{byte(i)}}})
+		s.send(outgoing{Answer: projects.Answer{Line: []byte{byte(i)}}})
 	}
 	for i := range 100 * answerMemory {
 		o, ok := s.peek()
@@ -121,7 +121,7 @@ func TestOutboxThatIsNeverEmpty(t *testing.T) {
 			t.Fatalf("%d: %v", i, o)
 		}
 		s.pop(o)
-		s.send(outgoing{Answer: core.Answer{Line: []byte{byte(i)}}})
+		s.send(outgoing{Answer: projects.Answer{Line: []byte{byte(i)}}})
 	}
 	if n := cap(s.outbox); n > 8*answerMemory {
 		t.Errorf("room for %d", n)

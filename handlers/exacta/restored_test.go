@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	core "trunkline/engine/exacta"
-	"trunkline/engine/exacta/plan"
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/plan"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -18,28 +18,28 @@ const (
 )
 
 // appends is a plan of one step.
-func appends(change func(*plan.Plan)) *core.Plan {
+func appends(change func(*plan.Plan)) *projects.Plan {
 	s := plan.Step{ID: stepID, Order: 1, Type: plan.FileModify, Target: "a.txt", Description: "x", Diff: "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,2 @@\n a\n+b\n",
 		Pre: workspace.Sum([]byte("a\n")), Post: workspace.Sum([]byte("a\nb\n"))}
 	p := &plan.Plan{ID: planID, Version: 1, Steps: []plan.Step{s}, Status: plan.Executed, ConfigFingerprint: workspace.Sum([]byte("{}"))}
 	change(p)
-	return core.NewPlan(p)
+	return projects.NewPlan(p)
 }
 
 // pausedIn makes a root with a paused execution of a plan.
-func pausedIn(t *testing.T, p *core.Plan) (dir string) {
+func pausedIn(t *testing.T, p *projects.Plan) (dir string) {
 	dir = newRoot(t)
 	ws, f := workspace.Open(dir, workspace.Options{Lazy: true, Key: key()})
 	if f != nil {
 		t.Fatal(f)
 	}
 	defer ws.Close()
-	id := wire.NewScope("t1", "server").ProjectID(dir)
+	id := codec.NewScope("t1", "server").ProjectID(dir)
 	s := &storage{ws: ws, id: id}
 	if f := s.Keep(p); f != nil {
 		t.Fatal(f)
 	}
-	if f := s.Save(&core.Saved{State: core.Paused, Plan: p.ID, Execution: &core.Execution{ID: wire.ID{1}, Plan: p}}); f != nil {
+	if f := s.Save(&projects.Saved{State: projects.Paused, Plan: p.ID, Execution: &projects.Execution{ID: codec.ID{1}, Plan: p}}); f != nil {
 		t.Fatal(f)
 	}
 	return dir
@@ -100,6 +100,6 @@ func TestAnotherPlanBehindAnApproval(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".exacta", "plan", planID+".json"), other.Append(nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.send(ask(2, "Resume", `"execution_id":"`+wire.ID{1}.String()+`"`))
+	p.send(ask(2, "Resume", `"execution_id":"`+codec.ID{1}.String()+`"`))
 	p.want(3, "ErrorRaised5 StateChanged6 102:ST-002")
 }

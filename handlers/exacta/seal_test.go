@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects/codec"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -18,7 +18,7 @@ func sealedPoint(t *testing.T, dir string) bool {
 		t.Fatal(f)
 	}
 	defer ws.Close()
-	pt, f := ws.LoadPoint(nth(wire.Execution, 1))
+	pt, f := ws.LoadPoint(nth(codec.Execution, 1))
 	if f != nil {
 		t.Fatal(f)
 	}
@@ -41,7 +41,7 @@ func TestSealed(t *testing.T) {
 		if state != "Paused" {
 			t.Fatal(state)
 		}
-		p.send(ask(2, "Resume", `"execution_id":"`+nth(wire.Execution, 1)+`"`))
+		p.send(ask(2, "Resume", `"execution_id":"`+nth(codec.Execution, 1)+`"`))
 		p.reach("Completed")
 		p.sess.(*session).srv.Close()
 		if !sealedPoint(t, dir) {
@@ -65,12 +65,12 @@ func paused(t *testing.T) (dir string) {
 // not those that were saved (exacta §4.10).
 func TestDamagedWayBack(t *testing.T) {
 	dir := paused(t)
-	blob := filepath.Join(dir, ".exacta", "rollback", nth(wire.Execution, 1), "1.bin")
+	blob := filepath.Join(dir, ".exacta", "rollback", nth(codec.Execution, 1), "1.bin")
 	if err := os.WriteFile(blob, []byte("other"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p, _ := reopened(t, dir)
-	p.send(ask(2, "Resume", `"execution_id":"`+nth(wire.Execution, 1)+`"`))
+	p.send(ask(2, "Resume", `"execution_id":"`+nth(codec.Execution, 1)+`"`))
 	if got := p.until(2); !strings.Contains(got, `"to":"Failed","trigger":"ResumeFailed"`) || !strings.Contains(got, "ST-002") {
 		t.Error(brief(got))
 	}
@@ -90,7 +90,7 @@ func TestInterruptedStepInConflict(t *testing.T) {
 	if got := p.until(1); !strings.Contains(got, `"code":"FS-006"`) || !strings.Contains(got, `"state":"Paused"`) {
 		t.Error(brief(got))
 	}
-	resume := `"execution_id":"` + nth(wire.Execution, 1) + `"`
+	resume := `"execution_id":"` + nth(codec.Execution, 1) + `"`
 	p.send(ask(2, "Resume", resume))
 	if got := p.until(2); !strings.Contains(got, "VAL-005") {
 		t.Error(brief(got))
@@ -116,7 +116,7 @@ func TestRedirectedEntry(t *testing.T) {
 	if f != nil {
 		t.Fatal(f)
 	}
-	pt, f := ws.LoadPoint(nth(wire.Execution, 1))
+	pt, f := ws.LoadPoint(nth(codec.Execution, 1))
 	if f != nil {
 		t.Fatal(f)
 	}

@@ -4,36 +4,36 @@ import (
 	"bytes"
 	"time"
 
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
 )
 
 // serve takes the message at hand, which is an envelope (exacta §3.6).
 func (s *session) serve(out []byte) []byte {
 	m := &s.in
 	switch m.Type {
-	case wire.Ack:
+	case codec.Ack:
 		s.ack()
 		return out
-	case wire.Subscribe:
+	case codec.Subscribe:
 		s.subscribe()
 		return out
 	}
 	if s.carrier == Viewer {
 		return s.refuse(out, &readOnly)
 	}
-	var asker exacta.Asker = s
-	control := m.Command == wire.Pause || m.Command == wire.Resume || m.Command == wire.Cancel
+	var asker projects.Asker = s
+	control := m.Command == codec.Pause || m.Command == codec.Resume || m.Command == codec.Cancel
 	if s.full(control) {
 		asker = nil
 	}
 	start := len(out)
 	out, outcome, seen := s.srv.replays.Look(out, m.Key, &m.sum, asker, s.id)
-	if outcome == exacta.Joined && asker == nil {
+	if outcome == projects.Joined && asker == nil {
 		return s.refuse(out, &s.srv.busy)
 	}
-	if outcome != exacta.Unknown {
+	if outcome != projects.Unknown {
 		return s.repeat(out, start, outcome)
 	}
 	return s.admit(out, asker == nil, seen)
@@ -41,16 +41,16 @@ func (s *session) serve(out []byte) []byte {
 
 // repeat ends the answer to a request whose id was used before (exacta §4.0.4). A stored one is in
 // out from start on.
-func (s *session) repeat(out []byte, start int, o exacta.Outcome) []byte {
+func (s *session) repeat(out []byte, start int, o projects.Outcome) []byte {
 	switch o {
-	case exacta.Conflict:
-		return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
-	case exacta.Stored:
+	case projects.Conflict:
+		return s.refuse(out, &codec.Refusal{Code: "IPC-006"})
+	case projects.Stored:
 		s.srv.counts.repeats.Add(1)
 		if s.behind() {
 			return s.catchUp(out, start)
 		}
-	case exacta.Joined:
+	case projects.Joined:
 		s.srv.counts.repeats.Add(1)
 		s.join()
 	}
@@ -70,11 +70,11 @@ func (s *session) behind() bool {
 // catchUp puts the answer that out has from start on behind what came before it (exacta §2.4).
 func (s *session) catchUp(out []byte, start int) []byte {
 	line := bytes.Clone(out[start:])
-	out, _ = s.Pump(out[:start], chunkBytes, link.Instant{})
+	out, _ = s.Pump(out[:start], chunkBytes, connection.Instant{})
 	if !s.behind() {
 		return append(out, line...)
 	}
-	o := outgoing{Answer: exacta.Answer{Line: line}} // it waits with the others for the peer
+	o := outgoing{Answer: projects.Answer{Line: line}} // it waits with the others for the peer
 	if p := s.srv.project(s.in.payload.id("project_id")); p != nil && s.feeds[p.journal] != nil {
 		o.Journal, o.After = p.journal, p.journal.Last()
 	}
@@ -84,18 +84,18 @@ func (s *session) catchUp(out []byte, start int) []byte {
 
 // admit makes the checks 14 to 17 and hands a request on, unless too many are unanswered. seen is
 // what the ids of requests were when its own was new.
-func (s *session) admit(out []byte, full bool, seen exacta.Seen) []byte {
+func (s *session) admit(out []byte, full bool, seen projects.Seen) []byte {
 	m := &s.in
 	if m.parse(); m.payload.field != "" {
-		return s.refuse(out, &wire.Refusal{Code: "IPC-009", Value: []byte(m.payload.field), Detail: m.payload.field, Field: m.payload.why})
+		return s.refuse(out, &codec.Refusal{Code: "IPC-009", Value: []byte(m.payload.field), Detail: m.payload.field, Field: m.payload.why})
 	}
-	if m.Command == wire.ApplyDiffSet && !s.srv.cfg.Debug.on(s.carrier) {
+	if m.Command == codec.ApplyDiffSet && !s.srv.cfg.Debug.on(s.carrier) {
 		return s.refuse(out, &debugOff)
 	}
 	var p *project
-	if m.Command != wire.OpenProject {
+	if m.Command != codec.OpenProject {
 		if p = s.srv.project(m.project); p == nil && !s.srv.reopens(m.project) {
-			return s.refuse(out, &wire.Refusal{Code: "ST-003", Detail: notOpenDetail})
+			return s.refuse(out, &codec.Refusal{Code: "ST-003", Detail: notOpenDetail})
 		}
 	}
 	if full {
@@ -110,7 +110,7 @@ func (s *session) admit(out []byte, full bool, seen exacta.Seen) []byte {
 }
 
 // readOnly refuses all commands of a carrier that has none (exacta §3.6, step 15).
-var readOnly = wire.Refusal{Code: "CFG-002", Value: []byte("commands"), Detail: "commands: off on this carrier, which admits subscribe and ack"}
+var readOnly = codec.Refusal{Code: "CFG-002", Value: []byte("commands"), Detail: "commands: off on this carrier, which admits subscribe and ack"}
 
 // atOnce answers a request that the state of its project refuses, if neither the queue of the
 // project nor the connection has something before it: in the queue it would get the same answer.
@@ -131,12 +131,12 @@ func (s *session) atOnce(out []byte, p *project) (_ []byte, done bool) {
 }
 
 // debugOff refuses a command that is not enabled on a carrier (exacta §3.6, step 15).
-var debugOff = wire.Refusal{Code: "CFG-002", Value: []byte("debug_commands"), Detail: "debug_commands: off on this carrier"}
+var debugOff = codec.Refusal{Code: "CFG-002", Value: []byte("debug_commands"), Detail: "debug_commands: off on this carrier"}
 
 // begin hands a request on to its project.
 func (s *session) begin(out []byte, p *project) []byte {
 	m := &s.in
-	r := exacta.NewRequest(&m.Message, &m.args, s)
+	r := projects.NewRequest(&m.Message, &m.args, s)
 	if r.Timeout = m.Timeout; r.Timeout == 0 {
 		build := defaultBuild
 		if p != nil {
@@ -147,11 +147,11 @@ func (s *session) begin(out []byte, p *project) []byte {
 	r.Deadline = time.Now().Add(time.Duration(r.Timeout) * time.Millisecond)
 	start := len(out)
 	out, outcome := s.srv.replays.Begin(out, m.Key, &m.sum, s, s.id, r.Origin)
-	if outcome != exacta.Unknown { // another connection was faster
+	if outcome != projects.Unknown { // another connection was faster
 		return s.repeat(out, start, outcome)
 	}
 	s.count(1)
-	if m.Command == wire.OpenProject {
+	if m.Command == codec.OpenProject {
 		s.opening.Store(true)
 		s.srv.running.Add(1)
 		go s.srv.open(r, s.settled)

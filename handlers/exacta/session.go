@@ -4,10 +4,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
 )
 
 // Limits of a connection (exacta §2.5).
@@ -19,26 +19,26 @@ const (
 // session is one connection over lines (exacta §2.1). What is above mu belongs to its owner.
 type session struct {
 	srv     *Server
-	port    *link.Port
+	port    *connection.Port
 	id      uint64 // unlike that of port it is unique among all carriers
 	carrier Carrier
-	ended   func()     // called once when the peer sends nothing more; may be nil
-	in      incoming   // the message at hand
-	clock   wire.Clock // of the turn
+	ended   func()      // called once when the peer sends nothing more; may be nil
+	in      incoming    // the message at hand
+	clock   codec.Clock // of the turn
 
-	scanned   int         // of the line that is not complete
-	skipping  bool        // the rest of a line that was too long
-	discarded int         // bytes of that line
-	bad       int         // lines in a row that were no envelope
-	guest     bool        // the first line did not come yet
-	until     int64       // by when the token is to be shown, in nanoseconds of Instant.Mono; 0: it need not
-	closing   bool        // nothing more of the peer is read
-	away      bool        // a line is read off the loop; its end is not taken yet
-	charge    link.Charge // of that line
+	scanned   int               // of the line that is not complete
+	skipping  bool              // the rest of a line that was too long
+	discarded int               // bytes of that line
+	bad       int               // lines in a row that were no envelope
+	guest     bool              // the first line did not come yet
+	until     int64             // by when the token is to be shown, in nanoseconds of Instant.Mono; 0: it need not
+	closing   bool              // nothing more of the peer is read
+	away      bool              // a line is read off the loop; its end is not taken yet
+	charge    connection.Charge // of that line
 	eof       bool
 	draining  bool
 	lost      bool // the connection cannot go on without a gap
-	feeds     map[*exacta.Journal]*exacta.Cursor
+	feeds     map[*projects.Journal]*projects.Cursor
 	limits    []limitOf   // room for a Pump
 	came      int64       // when the turn's lines were read
 	answered  obs.Pending // of this turn, without those that a project answers
@@ -57,27 +57,27 @@ type session struct {
 
 // outgoing is what a connection is to be sent.
 type outgoing struct {
-	exacta.Answer
+	projects.Answer
 	own    bool   // the answer of a request
 	cursor *place // of an ack: where the events go on behind it
 }
 
 // place is what a subscribe changes (exacta §3.5).
 type place struct {
-	exacta.Cursor
+	projects.Cursor
 	move bool // Next is set
 }
 
 // Open returns the session of a new connection over a carrier. ended, which may be nil, is called
 // once when its peer sends nothing more. A session of a WebSocket is fed one line for each message,
 // and every line that it appends is one message.
-func (s *Server) Open(port *link.Port, carrier Carrier, ended func()) link.Session {
-	c := &session{srv: s, port: port, id: s.conns.Add(1), carrier: carrier, ended: ended, feeds: make(map[*exacta.Journal]*exacta.Cursor)}
+func (s *Server) Open(port *connection.Port, carrier Carrier, ended func()) connection.Session {
+	c := &session{srv: s, port: port, id: s.conns.Add(1), carrier: carrier, ended: ended, feeds: make(map[*projects.Journal]*projects.Cursor)}
 	s.counts.sessions[carrier].Add(1)
 	if carrier == TCP {
 		c.guest = true
 		if s.Live().AuthToken != "" {
-			c.until = link.Mono() + int64(authWithin)
+			c.until = connection.Mono() + int64(authWithin)
 		}
 	}
 	return c
@@ -123,18 +123,18 @@ func (s *session) count(n int) {
 
 // feed returns the cursor in the journal of a project. A new one begins at an event, with those of
 // own requests.
-func (s *session) feed(j *exacta.Journal, next uint64) *exacta.Cursor {
+func (s *session) feed(j *projects.Journal, next uint64) *projects.Cursor {
 	c := s.feeds[j]
 	if c == nil {
-		c = &exacta.Cursor{Conn: s.id, Next: next}
+		c = &projects.Cursor{Conn: s.id, Next: next}
 		s.feeds[j] = c
 		j.Watch(s.port)
 	}
 	return c
 }
 
-// Answer implements exacta.Asker.
-func (s *session) Answer(a *exacta.Answer) { s.send(outgoing{Answer: *a, own: true}) }
+// Answer implements projects.Asker.
+func (s *session) Answer(a *projects.Answer) { s.send(outgoing{Answer: *a, own: true}) }
 
 // send queues something for the connection.
 func (s *session) send(o outgoing) {
@@ -146,8 +146,8 @@ func (s *session) send(o outgoing) {
 	s.port.Wake()
 }
 
-// EOF implements link.Session.
-func (s *session) EOF(link.Instant) {
+// EOF implements connection.Session.
+func (s *session) EOF(connection.Instant) {
 	s.eof = true
 	s.unlimit()
 	if s.ended != nil {
@@ -155,8 +155,8 @@ func (s *session) EOF(link.Instant) {
 	}
 }
 
-// Drain implements link.Session.
-func (s *session) Drain(link.Instant) {
+// Drain implements connection.Session.
+func (s *session) Drain(connection.Instant) {
 	s.draining = true
 	s.unlimit()
 }
@@ -171,20 +171,20 @@ func (s *session) unlimit() {
 // left takes the time of the answers that have left.
 func (s *session) left() {
 	if !s.answered.Empty() {
-		s.answered.Record(s.srv.meter, link.Mono(), s.port)
+		s.answered.Record(s.srv.meter, connection.Mono(), s.port)
 	}
 }
 
-// Report implements link.Reporter.
+// Report implements connection.Reporter.
 func (s *session) Report() (inFlight, streams int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return int64(s.unanswered), int64(len(s.feeds))
 }
 
-// Load implements link.Session.
-func (s *session) Load() link.Load {
-	l := link.Load{Busy: true, Streams: len(s.feeds) > 0, Until: s.until}
+// Load implements connection.Session.
+func (s *session) Load() connection.Load {
+	l := connection.Load{Busy: true, Streams: len(s.feeds) > 0, Until: s.until}
 	s.mu.Lock()
 	idle := s.unanswered == 0 && s.next == len(s.outbox) && !s.opening.Load()
 	if s.queued > queuedBytes {
@@ -206,7 +206,7 @@ func (s *session) Load() link.Load {
 	return l
 }
 
-// Closed implements link.Session. What runs goes on.
+// Closed implements connection.Session. What runs goes on.
 func (s *session) Closed() {
 	s.srv.counts.sessions[s.carrier].Add(-1)
 	s.srv.input.Fit(&s.charge, 0)

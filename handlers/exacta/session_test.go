@@ -13,9 +13,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
 	"trunkline/fuzz/kit/schemacheck"
 	"trunkline/handlers/exacta/workspace"
 )
@@ -61,15 +61,15 @@ func newServerOf(t testing.TB, c Config) *Server {
 // fixed returns options with a fixed clock and a seed.
 func fixed(c Config) Config {
 	c.KeyFile = os.Getenv(keyFile)
-	c.Clock, c.Seed = wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)), "t1"
+	c.Clock, c.Seed = codec.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)), "t1"
 	return c
 }
 
 // peer is a client whose connection the test owns.
 type peer struct {
 	t    testing.TB
-	sess link.Session
-	port *link.Port
+	sess connection.Session
+	port *connection.Port
 	wake chan struct{}
 	rest []byte   // sent by the server, not looked at
 	room int      // of a Pump
@@ -79,8 +79,8 @@ type peer struct {
 	line      []byte // of the server, not complete
 }
 
-// Wake implements link.Owner.
-func (p *peer) Wake(*link.Port) {
+// Wake implements connection.Owner.
+func (p *peer) Wake(*connection.Port) {
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -100,7 +100,7 @@ func newPeerOver(t testing.TB, s *Server, id uint64, carrier Carrier) *peer {
 
 // newValidated is newPeerOver with schemas that were read before.
 func newValidated(t testing.TB, s *Server, id uint64, carrier Carrier, schemas schemacheck.Schemas) *peer {
-	p := &peer{t: t, port: link.NewPort(id, "test"), wake: make(chan struct{}, 1), room: 1 << 20, validator: schemas.Watch()}
+	p := &peer{t: t, port: connection.NewPort(id, "test"), wake: make(chan struct{}, 1), room: 1 << 20, validator: schemas.Watch()}
 	p.port.SetOwner(p)
 	p.sess = s.Open(p.port, carrier, nil)
 	t.Cleanup(p.sess.Closed)
@@ -115,10 +115,10 @@ func (p *peer) send(lines ...string) {
 		p.validator.Asked(line)
 	}
 	for len(in) > 0 {
-		used, out, v := p.sess.Feed(in, nil, link.Instant{})
+		used, out, v := p.sess.Feed(in, nil, connection.Instant{})
 		p.look(out)
 		p.rest = append(p.rest, out...)
-		if in = in[used:]; v == link.Blocked {
+		if in = in[used:]; v == connection.Blocked {
 			p.pump()
 		}
 	}
@@ -136,7 +136,7 @@ func (p *peer) pump() {
 	p.port.Rearm()
 	for more := true; more; {
 		before := len(p.rest)
-		p.rest, more = p.sess.Pump(p.rest, p.room, link.Instant{})
+		p.rest, more = p.sess.Pump(p.rest, p.room, connection.Instant{})
 		p.look(p.rest[before:])
 	}
 }
@@ -309,7 +309,7 @@ func TestCorrelation(t *testing.T) {
 	one.send(ask(2, "ExtractIntent", `"user_input":"append \"x\" to a.txt"`))
 	one.want(4, "StateChanged2 StateChanged3 LogEntry4 102:ok")
 	two := newPeer(t, s, 2)
-	flow := wire.NewScope("t1", "p1").Next(wire.Correlation).String()
+	flow := codec.NewScope("t1", "p1").Next(codec.Correlation).String()
 	two.send(subscribeTo(3, `,"correlation_id":"`+flow+`","after_seq":1`), subscribeTo(4, `,"correlation_id":"`+flow+`","after_seq":4`))
 	two.want(4, "103:ok 104:IPC-007 StateChanged3 LogEntry4")
 	one.send(ask(5, "ApplyDiffSet", emptySet))
@@ -332,7 +332,7 @@ func TestTooManyRequests(t *testing.T) {
 
 // TestLimits of payloads, at the limit and one above.
 func TestLimits(t *testing.T) {
-	f := func(c wire.Command, object, field string) {
+	f := func(c codec.Command, object, field string) {
 		t.Helper()
 		p := payload{object: []byte(object)}
 		p.args(c, new(exactaArgs))
@@ -341,17 +341,17 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	text := func(n int) string { return strings.Repeat("x", n) }
-	f(wire.OpenProject, `{"path":"/`+text(maxPath-1)+`"}`, "")
-	f(wire.OpenProject, `{"path":"/`+text(maxPath)+`"}`, "path")
-	f(wire.OpenProject, `{"path":""}`, "path")
-	f(wire.ExtractIntent, `{"user_input":"`+text(maxInput)+`"}`, "")
-	f(wire.ExtractIntent, `{"user_input":"`+text(maxInput+1)+`"}`, "user_input")
-	f(wire.ApplyDiffSet, `{"diffs":["a"`+strings.Repeat(`,"a"`, maxDiffs-1)+`]}`, "")
-	f(wire.ApplyDiffSet, `{"diffs":["a"`+strings.Repeat(`,"a"`, maxDiffs)+`]}`, "diffs")
-	f(wire.Build, `{"timeout_seconds":3600,"configuration":"Release"}`, "")
-	f(wire.Build, `{"timeout_seconds":3601}`, "timeout_seconds")
-	f(wire.Build, `{"timeout_seconds":1.0}`, "timeout_seconds")
-	f(wire.Build, `{"configuration":null}`, "configuration")
+	f(codec.OpenProject, `{"path":"/`+text(maxPath-1)+`"}`, "")
+	f(codec.OpenProject, `{"path":"/`+text(maxPath)+`"}`, "path")
+	f(codec.OpenProject, `{"path":""}`, "path")
+	f(codec.ExtractIntent, `{"user_input":"`+text(maxInput)+`"}`, "")
+	f(codec.ExtractIntent, `{"user_input":"`+text(maxInput+1)+`"}`, "user_input")
+	f(codec.ApplyDiffSet, `{"diffs":["a"`+strings.Repeat(`,"a"`, maxDiffs-1)+`]}`, "")
+	f(codec.ApplyDiffSet, `{"diffs":["a"`+strings.Repeat(`,"a"`, maxDiffs)+`]}`, "diffs")
+	f(codec.Build, `{"timeout_seconds":3600,"configuration":"Release"}`, "")
+	f(codec.Build, `{"timeout_seconds":3601}`, "timeout_seconds")
+	f(codec.Build, `{"timeout_seconds":1.0}`, "timeout_seconds")
+	f(codec.Build, `{"configuration":null}`, "configuration")
 }
 
 // TestSums: equal JSON has an equal fingerprint, however it is written, without the members of the
@@ -359,9 +359,9 @@ func TestLimits(t *testing.T) {
 func TestSums(t *testing.T) {
 	var s sums
 	seeds := &newServer(t).replays.Seeds
-	of := func(payload string) exacta.Sum {
-		var scanner wire.Scanner
-		var m wire.Message
+	of := func(payload string) projects.Sum {
+		var scanner codec.Scanner
+		var m codec.Message
 		if r := scanner.Scan([]byte(strings.Replace(ask(1, "Pause", ""), `{"project_id":"`+pid+`"}`, payload, 1)), &m); r.Code != "" {
 			t.Fatalf("%s: %s %s", payload, r.Code, r.Detail)
 		}

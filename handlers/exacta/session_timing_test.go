@@ -8,8 +8,8 @@ import (
 	"encoding/hex"
 	"testing"
 
-	"trunkline/engine/exacta/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
+	"trunkline/engine/projects/codec"
 )
 
 func BenchmarkRefused(b *testing.B) {
@@ -27,11 +27,11 @@ func BenchmarkRepeated(b *testing.B) {
 // openOne returns a peer with a project.
 func openOne(b *testing.B) *peer {
 	s := newServer(b)
-	s.cfg.Clock, s.cfg.Seed = wire.Clock{}, "" // as it is outside of tests, but for the id of the project
+	s.cfg.Clock, s.cfg.Seed = codec.Clock{}, "" // as it is outside of tests, but for the id of the project
 	p := newPeer(b, s, 1)
 	p.send(ask(1, "OpenProject", `"path":"`+newRoot(b)+`"`))
 	p.want(2, "LogEntry1 101:ok")
-	s.scope = wire.NewScope("", "")
+	s.scope = codec.NewScope("", "")
 	return p
 }
 
@@ -39,7 +39,7 @@ func benchmarkAnswered(b *testing.B, p *peer, line string) {
 	in, out := []byte(line+"\n"), make([]byte, 0, 1<<12)
 	b.ReportAllocs()
 	for b.Loop() {
-		_, out, _ = p.sess.Feed(in, out[:0], link.Now())
+		_, out, _ = p.sess.Feed(in, out[:0], connection.Now())
 	}
 }
 
@@ -65,11 +65,11 @@ func BenchmarkQueued(b *testing.B) {
 			n++
 			hex.Encode(in[i*size+at-5:], []byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 		}
-		_, out, _ = p.sess.Feed(in, out[:0], link.Now())
+		_, out, _ = p.sess.Feed(in, out[:0], connection.Now())
 		for lines := bytes.Count(out, lineEnd); lines < depth; {
 			<-p.wake
 			p.port.Rearm()
-			out, _ = p.sess.Pump(out[:0], 1<<20, link.Instant{})
+			out, _ = p.sess.Pump(out[:0], 1<<20, connection.Instant{})
 			lines += bytes.Count(out, lineEnd)
 		}
 	}

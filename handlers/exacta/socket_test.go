@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	core "trunkline/engine/exacta"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
+	"trunkline/engine/projects"
 	"trunkline/engine/stream"
 )
 
@@ -238,8 +238,8 @@ func TestDiscardLimit(t *testing.T) {
 			for len(line) > 0 && !closed {
 				n := min(len(line), 50_000)
 				held, line = held+line[:n], line[n:]
-				used, out, v := p.sess.Feed([]byte(held), nil, link.Instant{})
-				held, closed = held[used:], v == link.Close
+				used, out, v := p.sess.Feed([]byte(held), nil, connection.Instant{})
+				held, closed = held[used:], v == connection.Close
 				p.rest = append(p.rest, out...)
 			}
 			if closed == open {
@@ -319,8 +319,8 @@ func TestSlowReader(t *testing.T) {
 	const most = 100
 	f := func(events int, kept bool) {
 		t.Helper()
-		s, dir := newServerOf(t, Config{Limits: core.Limits{JournalEvents: most}}), newRoot(t)
-		host := stream.NewHost(stream.Config{Limits: s.SocketLimits(), Open: func(p *link.Port) link.Session { return s.Open(p, Unix, nil) }})
+		s, dir := newServerOf(t, Config{Limits: projects.Limits{JournalEvents: most}}), newRoot(t)
+		host := stream.NewHost(stream.Config{Limits: s.SocketLimits(), Open: func(p *connection.Port) connection.Session { return s.Open(p, Unix, nil) }})
 		mine, theirs := net.Pipe() // it holds nothing
 		served := make(chan error, 1)
 		go func() { served <- host.Serve(theirs, "pipe") }()
@@ -378,8 +378,8 @@ func TestBadLinesKeepNothing(t *testing.T) {
 	feed := func(times int) {
 		for range times {
 			for at := 0; at < len(in); {
-				used, grown, v := p.sess.Feed(in[at:], out[:0], link.Instant{})
-				if at, out = at+used, grown; v == link.Close {
+				used, grown, v := p.sess.Feed(in[at:], out[:0], connection.Instant{})
+				if at, out = at+used, grown; v == connection.Close {
 					t.Fatal("closed in spite of good lines")
 				}
 			}
@@ -400,12 +400,12 @@ func TestTooManyAnswers(t *testing.T) {
 	f := func(bytes int, lost bool) {
 		t.Helper()
 		p := newPeerOver(t, s, 1, Unix)
-		p.sess.(*session).send(outgoing{Answer: core.Answer{Line: make([]byte, bytes)}})
+		p.sess.(*session).send(outgoing{Answer: projects.Answer{Line: make([]byte, bytes)}})
 		if got := p.sess.Load().Until != 0; got != lost {
 			t.Errorf("%d bytes: closed: %v", bytes, got)
 		}
-		_, _, v := p.sess.Feed([]byte(pause(1)), nil, link.Instant{})
-		if got := v == link.Close; got != lost {
+		_, _, v := p.sess.Feed([]byte(pause(1)), nil, connection.Instant{})
+		if got := v == connection.Close; got != lost {
 			t.Errorf("%d bytes: verdict %d", bytes, v)
 		}
 	}

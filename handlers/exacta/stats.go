@@ -4,10 +4,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/wire"
 	"trunkline/engine/obs"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/errcode"
 )
 
 // Stats is one reading of a server's counters.
@@ -16,8 +16,8 @@ type Stats struct {
 	Requests []RequestCount
 	Repeats  uint64         // answered with what another request of the same id got
 	Planner  []RequestCount // what an external planner was asked, its cache included, by Code
-	Projects map[exacta.State]int
-	*exacta.Counts
+	Projects map[projects.State]int
+	*projects.Counts
 }
 
 // RequestCount is how many messages were answered in one way. Both names are empty where they do
@@ -29,50 +29,50 @@ type RequestCount struct {
 
 // counters are those of a server.
 type counters struct {
-	core     exacta.Counts
+	core     projects.Counts
 	sessions [Viewer + 1]atomic.Int64
-	answers  [][]atomic.Uint64 // by command and fault.Index
+	answers  [][]atomic.Uint64 // by command and errcode.Index
 	repeats  atomic.Uint64
-	planner  []atomic.Uint64 // by fault.Index
-	refused  int             // the fault.Index of ST-001
+	planner  []atomic.Uint64 // by errcode.Index
+	refused  int             // the errcode.Index of ST-001
 }
 
 func newCounters() *counters {
-	c := &counters{answers: make([][]atomic.Uint64, wire.Commands), planner: make([]atomic.Uint64, len(fault.Codes())), refused: fault.Index("ST-001")}
+	c := &counters{answers: make([][]atomic.Uint64, codec.Commands), planner: make([]atomic.Uint64, len(errcode.Codes())), refused: errcode.Index("ST-001")}
 	for i := range c.answers {
-		c.answers[i] = make([]atomic.Uint64, len(fault.Codes()))
+		c.answers[i] = make([]atomic.Uint64, len(errcode.Codes()))
 	}
 	return c
 }
 
 // answer counts an answer. It does not allocate.
-func (c *counters) answer(command wire.Command, code string) {
-	c.answers[command][fault.Index(code)].Add(1)
+func (c *counters) answer(command codec.Command, code string) {
+	c.answers[command][errcode.Index(code)].Add(1)
 }
 
 // asked counts what came of a question to an external planner.
-func (c *counters) asked(f *fault.Fault) {
+func (c *counters) asked(f *errcode.Fault) {
 	code := ""
 	if f != nil {
 		code = f.Code
 	}
-	c.planner[fault.Index(code)].Add(1)
+	c.planner[errcode.Index(code)].Add(1)
 }
 
 // refuse counts an answer with ST-001.
-func (c *counters) refuse(command wire.Command) { c.answers[command][c.refused].Add(1) }
+func (c *counters) refuse(command codec.Command) { c.answers[command][c.refused].Add(1) }
 
 // Stats reads the counters.
 func (s *Server) Stats() Stats {
-	st := Stats{Repeats: s.counts.repeats.Load(), Projects: make(map[exacta.State]int), Counts: &s.counts.core}
+	st := Stats{Repeats: s.counts.repeats.Load(), Projects: make(map[projects.State]int), Counts: &s.counts.core}
 	for i := range st.Sessions {
 		st.Sessions[i] = s.counts.sessions[i].Load()
 	}
-	codes := fault.Codes()
+	codes := errcode.Codes()
 	for command, row := range s.counts.answers {
 		name := ""
-		if command > int(wire.NoCommand) {
-			name = wire.Command(command).String()
+		if command > int(codec.NoCommand) {
+			name = codec.Command(command).String()
 		}
 		for i := range row {
 			if n := row[i].Load(); n > 0 {
@@ -95,17 +95,17 @@ func (s *Server) Stats() Stats {
 
 // meterNames are the names of the commands, by their numbers.
 func meterNames() []string {
-	names := make([]string, wire.Commands)
-	names[wire.NoCommand] = obs.InvalidMethod
-	for c := wire.NoCommand + 1; c < wire.Commands; c++ {
+	names := make([]string, codec.Commands)
+	names[codec.NoCommand] = obs.InvalidMethod
+	for c := codec.NoCommand + 1; c < codec.Commands; c++ {
 		names[c] = c.String()
 	}
 	return names
 }
 
 // end has the askers of a request answered.
-func (s *Server) end(r *exacta.Request, a *exacta.Answer, store bool) {
-	code := wire.CodeOf(a.Line)
+func (s *Server) end(r *projects.Request, a *projects.Answer, store bool) {
+	code := codec.CodeOf(a.Line)
 	s.counts.answer(r.Command, string(code))
 	failed := int64(0)
 	if len(code) > 0 {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"trunkline/engine/exacta/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
+	"trunkline/engine/projects/codec"
 	"trunkline/engine/stream"
 )
 
@@ -28,7 +28,7 @@ func (s *Server) ServeStdio(ctx context.Context, rwc io.ReadWriteCloser) {
 	limits.DrainWithin, limits.ChunkBytes, limits.EndOfInput, limits.Input = int64(drainWithin), unsentBytes, "\n", nil
 	host := stream.NewHost(stream.Config{
 		Logger: s.cfg.Logger,
-		Open:   func(p *link.Port) link.Session { return s.Open(p, Stdio, func() { close(eof) }) },
+		Open:   func(p *connection.Port) connection.Session { return s.Open(p, Stdio, func() { close(eof) }) },
 		Limits: limits,
 	})
 	ended := make(chan struct{})
@@ -74,8 +74,9 @@ const (
 
 var lineEnd = []byte("\n")
 
-// OpenSocket makes the session of a connection over TCP or a unix socket; it is a link.Opener.
-func (s *Server) OpenSocket(p *link.Port) link.Session {
+// OpenSocket makes the session of a connection over TCP or a unix socket; it is a
+// connection.Opener.
+func (s *Server) OpenSocket(p *connection.Port) connection.Session {
 	if strings.HasPrefix(p.Remote(), stream.UnixPeer) {
 		return s.Open(p, Unix, nil)
 	}
@@ -84,8 +85,8 @@ func (s *Server) OpenSocket(p *link.Port) link.Session {
 
 // SocketLimits returns what the owner of connections over TCP and unix sockets applies. There is no
 // timer: a peer may be silent, and slow (exacta §2.5, §10).
-func (s *Server) SocketLimits() link.Limits {
-	return link.Limits{
+func (s *Server) SocketLimits() connection.Limits {
+	return connection.Limits{
 		DrainWithin: int64(socketDrain),
 		UnsentBytes: unsentBytes,
 		AheadBytes:  s.cfg.MaxMessageBytes,
@@ -95,16 +96,16 @@ func (s *Server) SocketLimits() link.Limits {
 		FrameBytes:  s.cfg.MaxMessageBytes + len("\r\n"),
 		Input:       s.input,
 		NoRoom: func(dst []byte) []byte {
-			return wire.AppendRefusal(dst, nil, wire.NewScope("", "").Next(wire.Correlation), s.cfg.Clock, &noRoom)
+			return codec.AppendRefusal(dst, nil, codec.NewScope("", "").Next(codec.Correlation), s.cfg.Clock, &noRoom)
 		},
 	}
 }
 
 // noRoom refuses a connection whose unfinished line finds no room.
-var noRoom = wire.Refusal{Code: "RES-002", Detail: "unfinished lines of all connections"}
+var noRoom = codec.Refusal{Code: "RES-002", Detail: "unfinished lines of all connections"}
 
 // AppendRefused appends what a connection gets that is one too many.
 func (s *Server) AppendRefused(dst []byte) []byte {
-	many := wire.Refusal{Code: "RES-004", Detail: "open connections: " + strconv.Itoa(s.Live().MaxConnections)}
-	return wire.AppendRefusal(dst, nil, s.scope.Next(wire.Correlation), s.cfg.Clock, &many)
+	many := codec.Refusal{Code: "RES-004", Detail: "open connections: " + strconv.Itoa(s.Live().MaxConnections)}
+	return codec.AppendRefusal(dst, nil, s.scope.Next(codec.Correlation), s.cfg.Clock, &many)
 }

@@ -5,13 +5,13 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/diff"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/plan"
-	"trunkline/engine/exacta/relpath"
-	"trunkline/engine/exacta/secret"
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/diff"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/plan"
+	"trunkline/engine/projects/relpath"
+	"trunkline/engine/projects/secret"
 	"trunkline/handlers/exacta/external"
 	"trunkline/handlers/exacta/workspace"
 )
@@ -20,8 +20,8 @@ import (
 // of works by one work at a time.
 type storage struct {
 	ws    *workspace.Project
-	id    wire.ID
-	clock wire.Clock
+	id    codec.ID
+	clock codec.Clock
 
 	planner *external.Planner
 	rules   atomic.Pointer[relpath.Rules] // those of the configuration that was read last
@@ -29,13 +29,13 @@ type storage struct {
 	point *workspace.Point // of the execution
 	step  int              // order of the step that was begun, 0 for none
 	empty *workspace.Point // was undone, and is dropped once the state does not name it
-	saved exacta.Saved
+	saved projects.Saved
 }
 
-// Save implements exacta.Disk.
-func (s *storage) Save(saved *exacta.Saved) *fault.Fault {
+// Save implements projects.Disk.
+func (s *storage) Save(saved *projects.Saved) *errcode.Fault {
 	s.saved = *saved
-	if saved.State == exacta.Completed { // a crash may have come before the seal of the last step
+	if saved.State == projects.Completed { // a crash may have come before the seal of the last step
 		_ = s.seal()
 	}
 	if saved.Execution != nil && s.point != nil && s.point.ID != saved.Execution.ID.String() {
@@ -50,7 +50,7 @@ func (s *storage) Save(saved *exacta.Saved) *fault.Fault {
 }
 
 // write writes state.json.
-func (s *storage) write() *fault.Fault {
+func (s *storage) write() *errcode.Fault {
 	st := &workspace.State{ProjectID: s.id.String(), State: s.saved.State.String(), ActivePlanID: s.saved.Plan, LastUpdatedAt: s.clock.Text()}
 	if e := s.saved.Execution; e != nil {
 		st.ActiveExecutionID = e.ID.String()
@@ -66,7 +66,7 @@ func (s *storage) write() *fault.Fault {
 }
 
 // config reads the configuration. Its rules for paths hold from now on.
-func (s *storage) config() (*workspace.Config, *fault.Fault) {
+func (s *storage) config() (*workspace.Config, *errcode.Fault) {
 	c, err := s.ws.LoadConfig()
 	if err == nil {
 		s.rules.Store(rulesOf(c, s.ws.Markers()))
@@ -75,7 +75,7 @@ func (s *storage) config() (*workspace.Config, *fault.Fault) {
 }
 
 // ready reports why the planner that the project selects cannot be asked (exacta §4.20).
-func (s *storage) ready() *fault.Fault {
+func (s *storage) ready() *errcode.Fault {
 	c, err := s.ws.LoadConfig()
 	if err == nil {
 		err = s.planner.Ready(c)
@@ -85,13 +85,13 @@ func (s *storage) ready() *fault.Fault {
 
 // used reports whether there is a rollback point of the id, damaged or not. Where no point can be
 // read, none is: to make one fails then.
-func (s *storage) used(id wire.ID) bool {
+func (s *storage) used(id codec.ID) bool {
 	_, err := s.ws.LoadPoint(id.String())
 	return err == nil || err.Code == "ST-002"
 }
 
-// Keep implements exacta.Disk.
-func (s *storage) Keep(p *exacta.Plan) *fault.Fault {
+// Keep implements projects.Disk.
+func (s *storage) Keep(p *projects.Plan) *errcode.Fault {
 	err := s.ws.SavePlan(p.ID, p.Append(nil))
 	if err == nil {
 		_ = s.ws.PrunePlans(p.ID, s.saved.Plan) // older plans may stay
@@ -99,8 +99,8 @@ func (s *storage) Keep(p *exacta.Plan) *fault.Fault {
 	return err
 }
 
-// Check implements exacta.Disk.
-func (s *storage) Check(p *exacta.Plan, making bool) []plan.Violation {
+// Check implements projects.Disk.
+func (s *storage) Check(p *projects.Plan, making bool) []plan.Violation {
 	facts, err := s.facts(making)
 	if err != nil {
 		return []plan.Violation{{Code: "PD-2", Message: err.Detail}}
@@ -108,7 +108,7 @@ func (s *storage) Check(p *exacta.Plan, making bool) []plan.Violation {
 	return plan.Validate(p.Plan, *facts)
 }
 
-func (s *storage) facts(making bool) (*plan.Facts, *fault.Fault) {
+func (s *storage) facts(making bool) (*plan.Facts, *errcode.Fault) {
 	config, err := s.config()
 	if err != nil {
 		return nil, err
@@ -121,19 +121,19 @@ func (s *storage) facts(making bool) (*plan.Facts, *fault.Fault) {
 		Limits: plan.Limits{Steps: config.MaxSteps, Files: config.MaxFiles, DiffLines: config.MaxDiffLines}}, nil
 }
 
-// Resumable implements exacta.Disk.
-func (s *storage) Resumable(e *exacta.Execution) *fault.Fault {
+// Resumable implements projects.Disk.
+func (s *storage) Resumable(e *projects.Execution) *errcode.Fault {
 	doc, err := s.ws.LoadPlan(e.Plan.ID)
 	if err != nil {
 		return err
 	}
 	kept, bad := plan.Parse(doc)
 	if bad != nil {
-		return fault.New("ST-002", "plan: "+bad.Error())
+		return errcode.New("ST-002", "plan: "+bad.Error())
 	}
 	kept.Status, kept.ApprovedAt = e.Plan.Status, e.Plan.ApprovedAt
 	if !bytes.Equal(kept.Append(nil), e.Plan.Append(nil)) { // the next open would go on with it
-		return fault.New("ST-002", "plan: not the one that was approved")
+		return errcode.New("ST-002", "plan: not the one that was approved")
 	}
 	if err := s.loadPoint(e); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (s *storage) Resumable(e *exacta.Execution) *fault.Fault {
 	}
 	config, err := s.ws.LoadConfig()
 	if err != nil || config.Fingerprint != e.Plan.ConfigFingerprint {
-		return fault.New("VAL-005", "drift: the configuration changed")
+		return errcode.New("VAL-005", "drift: the configuration changed")
 	}
 	for i := range e.Plan.Steps {
 		step := &e.Plan.Steps[i]
@@ -157,7 +157,7 @@ func (s *storage) Resumable(e *exacta.Execution) *fault.Fault {
 			want = step.Post
 		}
 		if sum, err := s.ws.Hash(step.Target); err != nil || sum != want {
-			return fault.New("VAL-005", "drift: "+step.Target)
+			return errcode.New("VAL-005", "drift: "+step.Target)
 		}
 	}
 	return nil
@@ -165,11 +165,11 @@ func (s *storage) Resumable(e *exacta.Execution) *fault.Fault {
 
 // loadPoint reads the rollback point of an execution that has one, and compares it with the plan
 // before anything is restored by it.
-func (s *storage) loadPoint(e *exacta.Execution) (err *fault.Fault) {
+func (s *storage) loadPoint(e *projects.Execution) (err *errcode.Fault) {
 	pt, err := s.ws.LoadPoint(e.ID.String())
 	switch {
 	case err == nil && (!pt.Proven || !follows(pt.Entries, e.Plan.Steps)):
-		return fault.New("ST-002", "rollback/"+pt.ID+"/manifest.json: not what this installation made for the plan")
+		return errcode.New("ST-002", "rollback/"+pt.ID+"/manifest.json: not what this installation made for the plan")
 	case err == nil && s.point == nil:
 		s.point = pt
 		return nil
@@ -178,7 +178,7 @@ func (s *storage) loadPoint(e *exacta.Execution) (err *fault.Fault) {
 	}
 	for i := range e.Next {
 		if e.Plan.Steps[i].IsFile() {
-			return fault.New("ST-002", err.Detail)
+			return errcode.New("ST-002", err.Detail)
 		}
 	}
 	return nil
@@ -199,8 +199,8 @@ func follows(entries []workspace.Entry, steps []plan.Step) bool {
 	return true
 }
 
-// Undo implements exacta.Disk.
-func (s *storage) Undo(e *exacta.Execution) (conflicts int, err *fault.Fault) {
+// Undo implements projects.Disk.
+func (s *storage) Undo(e *projects.Execution) (conflicts int, err *errcode.Fault) {
 	if s.point == nil {
 		if err := s.loadPoint(e); err != nil || s.point == nil {
 			return 0, err
@@ -217,9 +217,9 @@ func (s *storage) Undo(e *exacta.Execution) (conflicts int, err *fault.Fault) {
 }
 
 // begin saves that a step has begun, behind the entry of its rollback point (exacta §4.8).
-func (s *storage) begin(e *exacta.Work, change workspace.Change) *fault.Fault {
+func (s *storage) begin(e *projects.Work, change workspace.Change) *errcode.Fault {
 	if s.point == nil {
-		var err *fault.Fault
+		var err *errcode.Fault
 		if s.point, err = s.ws.NewPoint(e.Point.String(), workspace.PlanPoint, s.clock.Text()); err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (s *storage) begin(e *exacta.Work, change workspace.Change) *fault.Fault {
 }
 
 // seal notes that the rollback point of the execution, if it has one, is complete.
-func (s *storage) seal() *fault.Fault {
+func (s *storage) seal() *errcode.Fault {
 	if s.point == nil || s.point.Sealed {
 		return nil
 	}
@@ -242,10 +242,10 @@ func (s *storage) seal() *fault.Fault {
 }
 
 // end saves that a step is done. Behind the last one the rollback point is complete.
-func (s *storage) end(w *exacta.Work) *fault.Fault {
+func (s *storage) end(w *projects.Work) *errcode.Fault {
 	s.step = 0
 	e := s.saved.Execution // the queue may be writing to its other fields
-	s.saved.Execution = &exacta.Execution{ID: e.ID, Plan: e.Plan, Next: w.Step + 1}
+	s.saved.Execution = &projects.Execution{ID: e.ID, Plan: e.Plan, Next: w.Step + 1}
 	err := s.write()
 	if err == nil && w.Step+1 == len(w.Plan.Steps) {
 		err = s.seal()
@@ -255,8 +255,8 @@ func (s *storage) end(w *exacta.Work) *fault.Fault {
 
 // found reads what an earlier session left (exacta §5.6). Each rollback point that is damaged or
 // that nothing accounts for is named: files may be as it left them.
-func (s *storage) found() *exacta.Found {
-	out := &exacta.Found{}
+func (s *storage) found() *projects.Found {
+	out := &projects.Found{}
 	recovered, err := s.ws.Recover()
 	if err != nil {
 		out.Kept = append(out.Kept, err)
@@ -285,7 +285,7 @@ func (s *storage) found() *exacta.Found {
 }
 
 // foundState reads the state that an earlier session saved, and its execution.
-func (s *storage) foundState(out *exacta.Found) {
+func (s *storage) foundState(out *projects.Found) {
 	st, err := s.ws.LoadState()
 	if err != nil {
 		out.Damaged = err
@@ -294,12 +294,12 @@ func (s *storage) foundState(out *exacta.Found) {
 	if st == nil {
 		return
 	}
-	state, ok := exacta.ParseState(st.State)
+	state, ok := projects.ParseState(st.State)
 	if !ok {
 		out.Damaged = s.ws.RejectState("state")
 		return
 	}
-	if st.ProjectID != s.id.String() && state != exacta.Idle { // it was copied from another root
+	if st.ProjectID != s.id.String() && state != projects.Idle { // it was copied from another root
 		out.Damaged = s.ws.RejectState("project_id")
 		return
 	}
@@ -311,10 +311,10 @@ func (s *storage) foundState(out *exacta.Found) {
 		out.Foreign = append(out.Foreign, "state.json")
 	}
 	out.State = state
-	if state == exacta.Executing || state == exacta.Paused || state == exacta.Cancelling || state == exacta.Failed && st.Execution != nil {
+	if state == projects.Executing || state == projects.Paused || state == projects.Cancelling || state == projects.Failed && st.Execution != nil {
 		out.Execution, out.Damaged = s.restore(st)
 	}
-	if out.Execution != nil && (state == exacta.Executing || state == exacta.Paused) && s.point != nil && len(s.point.Entries) > st.Execution.Entries {
+	if out.Execution != nil && (state == projects.Executing || state == projects.Paused) && s.point != nil && len(s.point.Entries) > st.Execution.Entries {
 		if err := s.point.Undo(st.Execution.Entries); err != nil {
 			out.Kept = append(out.Kept, err) // Resume and Cancel find the same
 		}
@@ -322,31 +322,31 @@ func (s *storage) foundState(out *exacta.Found) {
 }
 
 // restore reads an interrupted execution.
-func (s *storage) restore(st *workspace.State) (*exacta.Execution, *fault.Fault) {
+func (s *storage) restore(st *workspace.State) (*projects.Execution, *errcode.Fault) {
 	if st.Execution == nil {
-		return nil, fault.New("ST-002", "state.json: execution")
+		return nil, errcode.New("ST-002", "state.json: execution")
 	}
 	doc, err := s.ws.LoadPlan(st.Execution.PlanID)
 	if err != nil {
 		return nil, err
 	}
 	p, bad := plan.Parse(doc)
-	id, ok := wire.ParseID([]byte(st.Execution.ID))
+	id, ok := codec.ParseID([]byte(st.Execution.ID))
 	if bad != nil || !ok || st.Execution.Next < 1 || st.Execution.Next > len(p.Steps)+1 {
-		return nil, fault.New("ST-002", "plan/"+st.Execution.PlanID+".json")
+		return nil, errcode.New("ST-002", "plan/"+st.Execution.PlanID+".json")
 	}
 	if !s.ws.ProvesPlan(p.ID, doc) {
-		return nil, fault.New("ST-002", "plan/"+st.Execution.PlanID+".json: not of this installation")
+		return nil, errcode.New("ST-002", "plan/"+st.Execution.PlanID+".json: not of this installation")
 	}
 	if p.ID != st.Execution.PlanID || p.Status != plan.Executed && p.Status != plan.Approved {
-		return nil, fault.New("ST-002", "plan/"+st.Execution.PlanID+".json: not approved")
+		return nil, errcode.New("ST-002", "plan/"+st.Execution.PlanID+".json: not approved")
 	}
 	if !wellMade(p) {
-		return nil, fault.New("ST-002", "plan/"+st.Execution.PlanID+".json: no plan of this program")
+		return nil, errcode.New("ST-002", "plan/"+st.Execution.PlanID+".json: no plan of this program")
 	}
-	e := &exacta.Execution{ID: id, Plan: exacta.NewPlan(p), Next: st.Execution.Next - 1}
+	e := &projects.Execution{ID: id, Plan: projects.NewPlan(p), Next: st.Execution.Next - 1}
 	if err := s.loadPoint(e); err != nil {
-		return nil, fault.New("ST-002", err.Detail)
+		return nil, errcode.New("ST-002", err.Detail)
 	}
 	return e, nil
 }
@@ -354,10 +354,10 @@ func (s *storage) restore(st *workspace.State) (*exacta.Execution, *fault.Fault)
 // wellMade reports whether a plan that was read has the form of those that were proposed. Its file
 // lies in the project, and events have its ids and diffs.
 func wellMade(p *plan.Plan) bool {
-	_, ok := wire.ParseID([]byte(p.ID))
+	_, ok := codec.ParseID([]byte(p.ID))
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		_, named := wire.ParseID([]byte(s.ID))
+		_, named := codec.ParseID([]byte(s.ID))
 		ok = ok && named && s.Order == i+1 && i < maxPlanned && (s.IsFile() && wellMadeFile(s) || !s.IsFile() && s.Target == "." && s.Diff == "")
 	}
 	return ok

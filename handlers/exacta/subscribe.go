@@ -4,9 +4,9 @@ import (
 	"strconv"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/errcode"
 )
 
 // maxWindow bounds the window of a subscription (exacta §3.5).
@@ -14,7 +14,7 @@ const maxWindow = 4096
 
 // subscription is a subscribe that was read.
 type subscription struct {
-	project, session, correlation wire.ID
+	project, session, correlation codec.ID
 	none                          bool
 	given                         bool   // after_stream_seq or after_seq is
 	after                         uint64 // it
@@ -26,11 +26,11 @@ func (s *session) subscribe() {
 	id := append([]byte(nil), s.in.RequestID...)
 	sub := s.in.payload.subscription()
 	if s.in.payload.field != "" {
-		s.sendAck(id, nil, nil, fault.New("IPC-009", s.in.payload.field+s.in.payload.why, s.in.payload.field))
+		s.sendAck(id, nil, nil, errcode.New("IPC-009", s.in.payload.field+s.in.payload.why, s.in.payload.field))
 		return
 	}
-	if sub.session != (wire.ID{}) && sub.session != s.srv.session { // before the project, which no restarted server has open
-		s.sendAck(id, nil, nil, fault.New("ST-003", "session_id: another session"))
+	if sub.session != (codec.ID{}) && sub.session != s.srv.session { // before the project, which no restarted server has open
+		s.sendAck(id, nil, nil, errcode.New("ST-003", "session_id: another session"))
 		return
 	}
 	p := s.srv.project(sub.project)
@@ -45,16 +45,16 @@ func (s *session) subscribe() {
 func (s *session) follows(id []byte, p *project, sub *subscription) {
 	j := p.journal
 	st := j.Status()
-	at := &place{Cursor: exacta.Cursor{All: !sub.none, From: st.Last + 1, Correlation: sub.correlation, Window: sub.window}}
+	at := &place{Cursor: projects.Cursor{All: !sub.none, From: st.Last + 1, Correlation: sub.correlation, Window: sub.window}}
 	after, replayed := st.Last, 0
 	if sub.given && !sub.none {
 		ok := sub.after <= st.Last && sub.after+1 >= st.Oldest
 		after = sub.after
-		if sub.correlation != (wire.ID{}) {
+		if sub.correlation != (codec.ID{}) {
 			after, ok = j.Behind(sub.correlation, sub.after)
 		}
 		if !ok {
-			s.sendAck(id, nil, nil, fault.New("IPC-007", "oldest_stream_seq: "+strconv.FormatUint(st.Oldest, 10)+", last_stream_seq: "+strconv.FormatUint(st.Last, 10)))
+			s.sendAck(id, nil, nil, errcode.New("IPC-007", "oldest_stream_seq: "+strconv.FormatUint(st.Oldest, 10)+", last_stream_seq: "+strconv.FormatUint(st.Last, 10)))
 			return
 		}
 		replayed = j.Count(after, st.Last, sub.correlation)
@@ -68,16 +68,16 @@ func (s *session) follows(id []byte, p *project, sub *subscription) {
 	result = strconv.AppendUint(append(result, `,"oldest_stream_seq":`...), st.Oldest, 10)
 	result = strconv.AppendUint(append(result, `,"last_stream_seq":`...), st.Last, 10)
 	result = strconv.AppendInt(append(result, `,"replayed":`...), int64(replayed), 10)
-	o := &outgoing{Answer: exacta.Answer{Journal: j, After: after}, cursor: at}
+	o := &outgoing{Answer: projects.Answer{Journal: j, After: after}, cursor: at}
 	s.sendAck(id, o, append(result, '}'), nil)
 }
 
 // sendAck queues the answer of a subscribe, behind the events that came before it.
-func (s *session) sendAck(id []byte, o *outgoing, result []byte, f *fault.Fault) {
+func (s *session) sendAck(id []byte, o *outgoing, result []byte, f *errcode.Fault) {
 	if o == nil {
 		o = new(outgoing)
 	}
-	o.Line = wire.AppendAck(nil, id, s.srv.cfg.Clock, result, f)
+	o.Line = codec.AppendAck(nil, id, s.srv.cfg.Clock, result, f)
 	s.send(*o)
 }
 

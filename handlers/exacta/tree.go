@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"trunkline/engine/exacta/diff"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/plan"
-	"trunkline/engine/exacta/planner"
-	"trunkline/engine/exacta/relpath"
+	"trunkline/engine/projects/diff"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/plan"
+	"trunkline/engine/projects/planner"
+	"trunkline/engine/projects/relpath"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -36,7 +36,7 @@ type tree struct {
 }
 
 // newTree reads the index.
-func newTree(ws *workspace.Project, rules *relpath.Rules, stopped func() bool) (*tree, *fault.Fault) {
+func newTree(ws *workspace.Project, rules *relpath.Rules, stopped func() bool) (*tree, *errcode.Fault) {
 	index, err := ws.Index()
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (t *tree) Scan(path string) ([]byte, error) {
 		return nil, errStopped
 	}
 	if t.sizes[path] > planner.MaxScan {
-		return nil, fault.New("RES-002", "too_large: "+path)
+		return nil, errcode.New("RES-002", "too_large: "+path)
 	}
 	return t.Read(path)
 }

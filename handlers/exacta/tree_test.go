@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"trunkline/engine/exacta/planner"
-	"trunkline/engine/exacta/relpath"
+	"trunkline/engine/projects/planner"
+	"trunkline/engine/projects/relpath"
 	"trunkline/handlers/exacta/workspace"
 )
 

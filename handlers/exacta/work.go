@@ -6,13 +6,13 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/diff"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/plan"
-	"trunkline/engine/exacta/planner"
-	"trunkline/engine/exacta/secret"
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/diff"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/plan"
+	"trunkline/engine/projects/planner"
+	"trunkline/engine/projects/secret"
 	"trunkline/handlers/exacta/external"
 	"trunkline/handlers/exacta/workspace"
 )
@@ -20,16 +20,16 @@ import (
 // job is a work that runs.
 type job struct {
 	p    *project
-	w    *exacta.Work
+	w    *projects.Work
 	stop chan struct{} // closed when the project does not want the result any more
 	acts atomic.Bool   // it may do more than read, or it was aborted before
 }
 
 // act is called before the first effect of a job. It refuses one that was aborted: then it was
 // answered, and must have none.
-func (j *job) act() *fault.Fault {
+func (j *job) act() *errcode.Fault {
 	if !j.acts.CompareAndSwap(false, true) {
-		return fault.New("IPC-010", "")
+		return errcode.New("IPC-010", "")
 	}
 	return nil
 }
@@ -49,29 +49,29 @@ func (j *job) run() {
 	defer func() {
 		if v := recover(); v != nil {
 			j.p.srv.cfg.Logger.Error("cannot finish work", "project", j.p.id.String(), "panic", v, "stack", string(debug.Stack()))
-			j.w.Fault, j.w.Planner = fault.New("ST-002", "an internal failure"), true
+			j.w.Fault, j.w.Planner = errcode.New("ST-002", "an internal failure"), true
 		}
 	}()
 	switch {
 	case j.w.Step >= 0:
 		j.w.Fault = j.step()
-	case j.w.Request.Command == wire.ExtractIntent:
+	case j.w.Request.Command == codec.ExtractIntent:
 		j.extract()
-	case j.w.Request.Command == wire.GeneratePlan:
+	case j.w.Request.Command == codec.GeneratePlan:
 		j.w.Fault = j.generate()
-	case j.w.Request.Command == wire.ApplyDiffSet:
+	case j.w.Request.Command == codec.ApplyDiffSet:
 		j.w.Fault = j.apply()
-	case j.w.Request.Command == wire.Build:
+	case j.w.Request.Command == codec.Build:
 		j.w.Fault = j.build(j.w.Request.Args.Configuration, j.w.Request.Args.Seconds)
-	case j.w.Request.Command == wire.Preview:
+	case j.w.Request.Command == codec.Preview:
 		j.w.Fault = j.preview(j.w.Request.Args.Seconds)
-	case j.w.Request.Command == wire.ExportDiagnostics:
+	case j.w.Request.Command == codec.ExportDiagnostics:
 		j.w.Fault = j.export()
 	}
 }
 
 // source reads the tree and the configuration for the planner.
-func (j *job) source() (*source, *fault.Fault) {
+func (j *job) source() (*source, *errcode.Fault) {
 	ws := j.p.disk.ws
 	config, err := j.p.disk.config()
 	if err != nil {
@@ -111,7 +111,7 @@ func (j *job) extract() {
 }
 
 // generate runs the planner for a GeneratePlan and fixes the facts of the plan (exacta §4.4).
-func (j *job) generate() *fault.Fault {
+func (j *job) generate() *errcode.Fault {
 	s, err := j.source()
 	if err != nil {
 		j.w.Planner = true
@@ -131,12 +131,12 @@ func (j *job) generate() *fault.Fault {
 			j.w.Loose = append(j.w.Loose, c.Description)
 		}
 	}
-	j.w.Planned = exacta.NewPlan(doc)
+	j.w.Planned = projects.NewPlan(doc)
 	return nil
 }
 
 // planInside has the built-in planner make a plan.
-func (j *job) planInside(s *source) (*plan.Plan, *fault.Fault) {
+func (j *job) planInside(s *source) (*plan.Plan, *errcode.Fault) {
 	steps, err := planner.Plan(&j.w.Intent.Intent, s.tree, s.planner)
 	if err != nil {
 		return nil, err
@@ -166,8 +166,8 @@ func (j *job) estimate(doc *plan.Plan) {
 }
 
 // stepOf returns the step of a plan. Until the project gives it an id, its order stands for it: see
-// exacta.Work.
-func stepOf(order int, s *planner.Step) (plan.Step, *fault.Fault) {
+// projects.Work.
+func stepOf(order int, s *planner.Step) (plan.Step, *errcode.Fault) {
 	step := plan.Step{ID: strconv.Itoa(order), Order: order, Type: s.Type, Target: s.Target, Description: s.Description, Configuration: s.Configuration}
 	for _, d := range s.Dependencies {
 		step.Dependencies = append(step.Dependencies, strconv.Itoa(d))
@@ -180,17 +180,17 @@ func stepOf(order int, s *planner.Step) (plan.Step, *fault.Fault) {
 }
 
 // facts makes the diff and the hashes of a file step.
-func facts(step *plan.Step, s *planner.Step) *fault.Fault {
+func facts(step *plan.Step, s *planner.Step) *errcode.Fault {
 	step.Diff = diff.Make(s.Target, s.Old, s.New)
 	if secret.Find([]byte(step.Diff)) {
-		return fault.New("SEC-003", "plan: "+s.Target)
+		return errcode.New("SEC-003", "plan: "+s.Target)
 	}
 	patch, bad := diff.Parse(step.Diff)
 	if bad == nil {
 		_, bad = patch.Apply(s.Old)
 	}
 	if bad != nil {
-		return fault.New("VAL-004", "diff of "+s.Target+": "+bad.Token, "the change of "+s.Target+" cannot be shown as a diff")
+		return errcode.New("VAL-004", "diff of "+s.Target+": "+bad.Token, "the change of "+s.Target+" cannot be shown as a diff")
 	}
 	if s.Old != nil {
 		step.Pre = workspace.Sum(s.Old)
@@ -213,7 +213,7 @@ func opOf(o diff.Op) workspace.Op {
 }
 
 // step does one step of an execution (exacta §4.8).
-func (j *job) step() *fault.Fault {
+func (j *job) step() *errcode.Fault {
 	s := &j.w.Plan.Steps[j.w.Step]
 	if !s.IsFile() {
 		if err := j.build(s.Configuration, 0); err != nil {
@@ -226,21 +226,21 @@ func (j *job) step() *fault.Fault {
 	}
 	patch, bad := diff.Parse(s.Diff)
 	if bad != nil {
-		return fault.New("ST-002", "step "+strconv.Itoa(s.Order)+": "+bad.Token)
+		return errcode.New("ST-002", "step "+strconv.Itoa(s.Order)+": "+bad.Token)
 	}
 	old, err := j.read(s.Target, patch.Op)
 	if err != nil {
 		return err
 	}
 	if sum := sumOf(old); sum != s.Pre {
-		return fault.New("VAL-005", "drift: "+s.Target)
+		return errcode.New("VAL-005", "drift: "+s.Target)
 	}
 	data, bad := patch.Apply(old)
 	if bad != nil {
 		return bad.Fault("")
 	}
 	if sumOf(data) != s.Post {
-		return fault.New("VAL-005", "result: "+s.Target)
+		return errcode.New("VAL-005", "result: "+s.Target)
 	}
 	disk := j.p.disk
 	if err := disk.begin(j.w, workspace.Change{Path: s.Target, Op: opOf(patch.Op), Data: data, Pre: s.Pre}); err != nil {
@@ -262,7 +262,7 @@ func sumOf(content []byte) string {
 }
 
 // read returns the content of a target, nil if there is none.
-func (j *job) read(path string, op diff.Op) ([]byte, *fault.Fault) {
+func (j *job) read(path string, op diff.Op) ([]byte, *errcode.Fault) {
 	b, _, err := j.p.disk.ws.Read(path)
 	switch {
 	case err == nil && b == nil:
@@ -270,7 +270,7 @@ func (j *job) read(path string, op diff.Op) ([]byte, *fault.Fault) {
 	case err == nil:
 		return b, nil
 	case err.Code == "FS-001" && j.p.disk.ws.IsDir(path):
-		return nil, fault.New("SEC-002", "not_regular: "+path, path)
+		return nil, errcode.New("SEC-002", "not_regular: "+path, path)
 	case err.Code == "FS-001":
 		return nil, nil
 	}

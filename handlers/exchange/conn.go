@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/internal/httpd"
 )
 
@@ -75,7 +75,7 @@ func (c *conn) sendLast(status int, no *refusal) error {
 	c.s.count(status)
 	began := c.Began()
 	_, err := c.Conn.Write(appendReply(nil, status, no.append(nil)))
-	c.s.meter.Record(rowInvalid, link.Mono()-began, 1, 1, c)
+	c.s.meter.Record(rowInvalid, connection.Mono()-began, 1, 1, c)
 	return err
 }
 

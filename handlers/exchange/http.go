@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/envelope"
-	"trunkline/engine/link"
 	"trunkline/handlers/internal/httpd"
 )
 
@@ -35,7 +35,7 @@ type exchange struct {
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchange{s: s, w: w, r: r}
 	peer, began := httpd.Peer(r.Context())
-	defer func() { s.meter.Record(x.row, link.Mono()-began, 1, x.failed, peer) }()
+	defer func() { s.meter.Record(x.row, connection.Mono()-began, 1, x.failed, peer) }()
 	defer x.recoverPanic()
 	if r.URL.Path != path {
 		x.row = rowInvalid

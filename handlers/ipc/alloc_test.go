@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	state "trunkline/engine/runtime"
 	"trunkline/fuzz/kit/memstore"
 )
@@ -36,7 +36,7 @@ func TestNoAllocs(t *testing.T) {
 			var used int
 			used, out, _ = p.s.Feed(in, out[:0], r.now)
 			p.port.Rearm()
-			out, _ = p.s.Pump(out, link.DefaultChunkBytes, r.now)
+			out, _ = p.s.Pump(out, connection.DefaultChunkBytes, r.now)
 			failed = failed || used != len(in)
 		})
 		if got != 0 || failed {
@@ -85,7 +85,7 @@ func TestNoAllocsJournaled(t *testing.T) {
 			_, out, _ = p.s.Feed(in, out[:0], r.now)
 			for held := true; held; held = p.s.Load().Busy {
 				p.port.Rearm()
-				out, _ = p.s.Pump(out, link.DefaultChunkBytes, r.now)
+				out, _ = p.s.Pump(out, connection.DefaultChunkBytes, r.now)
 				runtime.Gosched()
 			}
 			replies = replies && len(out) > 1000
@@ -151,7 +151,7 @@ func TestNoAllocsPublishing(t *testing.T) {
 			_, out, _ = pub.s.Feed(in, out[:0], r.now)
 			for _, s := range subs {
 				s.port.Rearm()
-				s.out, _ = s.s.Pump(s.out[:0], link.DefaultChunkBytes, r.now)
+				s.out, _ = s.s.Pump(s.out[:0], connection.DefaultChunkBytes, r.now)
 				if len(s.out) > 0 {
 					chunks++
 				}

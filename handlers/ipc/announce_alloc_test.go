@@ -5,7 +5,7 @@ package ipc
 import (
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 func TestAnnounceDoesNotAllocate(t *testing.T) {
@@ -17,7 +17,7 @@ func TestAnnounceDoesNotAllocate(t *testing.T) {
 			if r.svc.bus.Wants("toolhost.tool.finished") {
 				r.svc.bus.Emit("toolhost.tool.finished", "toolhost", payload)
 				p.port.Rearm()
-				out, _ = p.s.Pump(out[:0], link.DefaultChunkBytes, r.now)
+				out, _ = p.s.Pump(out[:0], connection.DefaultChunkBytes, r.now)
 			}
 		}); n != 0 {
 			t.Errorf("%s: %v allocations, want 0", what, n)

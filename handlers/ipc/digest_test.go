@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
 	"trunkline/engine/runtime"
 	"trunkline/fuzz/kit/memstore"
@@ -42,7 +42,7 @@ func (p *peer) digest(body string) (r digestReply) {
 // bell is a connection's owner that rings.
 type bell chan struct{}
 
-func (b bell) Wake(*link.Port) {
+func (b bell) Wake(*connection.Port) {
 	select {
 	case b <- struct{}{}:
 	default:
@@ -153,7 +153,7 @@ func TestDigestRunsBesideTheLoop(t *testing.T) {
 		if got := p.beside(); !strings.Contains(got, `"digest"`) {
 			t.Error(got)
 		}
-		if p.send(nil) == link.Blocked {
+		if p.send(nil) == connection.Blocked {
 			t.Error("still blocked")
 		}
 		if got := p.next(); !strings.Contains(got, "queue_depth") {

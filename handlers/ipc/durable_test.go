@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 	"trunkline/fuzz/kit/memstore"
 )
 
@@ -53,15 +53,15 @@ func TestClosingWaitsForTheJournal(t *testing.T) {
 	defer func() { close(g.pass); r.log.Close() }()
 	p := r.connect()
 	in := append(request("1", "kernel", "CreateProcess", `{"pid":"p"}`), 0, 0, 0, 0)
-	if v := p.send(in); v != link.Blocked || len(p.out) > 0 || len(p.in) == 0 {
+	if v := p.send(in); v != connection.Blocked || len(p.out) > 0 || len(p.in) == 0 {
 		t.Fatalf("verdict %v, sent %q, %d bytes unread", v, p.out, len(p.in))
 	}
-	if v := p.send(request("2", "kernel", "CreateProcess", `{"pid":"late"}`)); v != link.Blocked || len(p.out) > 0 {
+	if v := p.send(request("2", "kernel", "CreateProcess", `{"pid":"late"}`)); v != connection.Blocked || len(p.out) > 0 {
 		t.Fatalf("verdict %v, sent %q", v, p.out)
 	}
 	g.pass <- struct{}{}
 	r.settled(p)
-	if v := p.send(nil); v != link.Close {
+	if v := p.send(nil); v != connection.Close {
 		t.Errorf("verdict %v", v)
 	}
 	if got := p.next(); !strings.Contains(got, `"id":"1","ok":true`) {
@@ -152,7 +152,7 @@ func TestSnapshotWaitsForThoseWhoChange(t *testing.T) {
 				r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
 				defer r.log.Close()
 				now, written := r.svc.rt.Config.Now, make(chan error, 1)
-				r.svc.rt.Config.Now = func() link.Instant {
+				r.svc.rt.Config.Now = func() connection.Instant {
 					r.svc.rt.Config.Now = now
 					go func() { written <- r.svc.rt.Store.Snapshot() }()
 					synctest.Wait()

@@ -14,7 +14,7 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // rig is a service with a clock of its own and sessions that are fed directly, without sockets:
@@ -22,12 +22,12 @@ import (
 type rig struct {
 	t   testing.TB
 	svc *Service
-	now link.Instant
+	now connection.Instant
 }
 
 func newRig(t testing.TB, limits ...limits) *rig {
-	r := &rig{t: t, now: link.Instant{Mono: 1e15, Wall: 1700000000000}}
-	r.svc = newService(append(limits, func(_ *Config, s *runtime.Config) { s.Now = func() link.Instant { return r.now } })...)
+	r := &rig{t: t, now: connection.Instant{Mono: 1e15, Wall: 1700000000000}}
+	r.svc = newService(append(limits, func(_ *Config, s *runtime.Config) { s.Now = func() connection.Instant { return r.now } })...)
 	t.Cleanup(r.svc.bus.Close)
 	return r
 }
@@ -50,26 +50,26 @@ func newService(limits ...limits) *Service {
 // peer is one connection of a rig.
 type peer struct {
 	rig  *rig
-	port *link.Port
-	s    link.Session
+	port *connection.Port
+	s    connection.Session
 	out  []byte // not yet read by the test
 	in   []byte // not yet taken by the session
 }
 
 func (r *rig) connect() *peer {
-	p := &peer{rig: r, port: link.NewPort(1, "test")}
+	p := &peer{rig: r, port: connection.NewPort(1, "test")}
 	p.s = r.svc.Open(p.port)
 	return p
 }
 
 // send feeds bytes and pumps until nothing moves any more.
-func (p *peer) send(b []byte) link.Verdict {
+func (p *peer) send(b []byte) connection.Verdict {
 	p.in = append(p.in, b...)
 	for {
 		used, out, v := p.s.Feed(p.in, p.out, p.rig.now)
 		p.in, p.out = p.in[used:], out
 		p.pump()
-		if v != link.Yield {
+		if v != connection.Yield {
 			return v
 		}
 		if used == 0 {
@@ -81,7 +81,7 @@ func (p *peer) send(b []byte) link.Verdict {
 func (p *peer) pump() {
 	for more := true; more; {
 		p.port.Rearm()
-		p.out, more = p.s.Pump(p.out, link.DefaultChunkBytes, p.rig.now)
+		p.out, more = p.s.Pump(p.out, connection.DefaultChunkBytes, p.rig.now)
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
+	"trunkline/engine/connection"
 	"trunkline/engine/idem"
 	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 	"trunkline/engine/store"
 	"trunkline/fuzz/kit/memstore"
 )
@@ -434,7 +434,7 @@ func TestCrashedRequestKeepsItsKey(t *testing.T) {
 }
 
 // reopened opens a service on a disk at some time.
-func reopened(t *testing.T, disk *memstore.Disk, now link.Instant) *journaledRig {
+func reopened(t *testing.T, disk *memstore.Disk, now connection.Instant) *journaledRig {
 	t.Helper()
 	r := newRig(t, func(c *Config, r *runtime.Config) { r.Journaled = true })
 	r.now = now

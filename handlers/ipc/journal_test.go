@@ -10,8 +10,8 @@ import (
 
 	"trunkline/engine/runtime"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
-	"trunkline/engine/link"
 	"trunkline/engine/store"
 	"trunkline/fuzz/kit/memstore"
 )
@@ -169,12 +169,12 @@ func TestHeldRepliesAreBounded(t *testing.T) {
 	r.svc.cfg.UnsentBytes = 1000
 	p := r.connect()
 	sent := 0
-	for v := link.More; v != link.Blocked; sent++ {
+	for v := connection.More; v != connection.Blocked; sent++ {
 		if sent > 100 {
 			t.Fatal("the session takes ever more")
 		}
 		used, out, verdict := p.s.Feed(request("i", "kernel", "CreateProcess", fmt.Sprintf(`{"pid":"p%d"}`, sent)), nil, r.now)
-		if v = verdict; len(out) > 0 || v == link.Blocked && used > 0 {
+		if v = verdict; len(out) > 0 || v == connection.Blocked && used > 0 {
 			t.Fatalf("%d bytes left, %d taken, verdict %v", len(out), used, v)
 		}
 	}
@@ -185,7 +185,7 @@ func TestHeldRepliesAreBounded(t *testing.T) {
 	if n := strings.Count(string(p.out), `current_stage`); n != sent-1 {
 		t.Errorf("%d replies, want %d", n, sent-1)
 	}
-	if used, _, v := p.s.Feed(request("i", "kernel", "GetProcess", `{"pid":"p0"}`), nil, r.now); used == 0 || v != link.More {
+	if used, _, v := p.s.Feed(request("i", "kernel", "GetProcess", `{"pid":"p0"}`), nil, r.now); used == 0 || v != connection.More {
 		t.Errorf("not read again: %v", v)
 	}
 }
@@ -196,7 +196,7 @@ func TestChangesOfOneRoundShareAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
 		defer r.log.Close()
-		owner := &loopOwner{link.NewLoop(func() {})}
+		owner := &loopOwner{connection.NewLoop(func() {})}
 		round := func(end func(first *peer)) {
 			t.Helper()
 			before, peers := r.log.Stats(), make([]*peer, 20)
@@ -229,10 +229,10 @@ func TestChangesOfOneRoundShareAGroup(t *testing.T) {
 }
 
 // loopOwner owns connections of one loop.
-type loopOwner struct{ loop *link.Loop }
+type loopOwner struct{ loop *connection.Loop }
 
-func (*loopOwner) Wake(*link.Port)    {}
-func (o *loopOwner) Loop() *link.Loop { return o.loop }
+func (*loopOwner) Wake(*connection.Port)    {}
+func (o *loopOwner) Loop() *connection.Loop { return o.loop }
 
 // TestLazyChangesAreWrittenSoon: no one waits for a place in a rate window; it is written all the
 // same.

@@ -10,8 +10,8 @@ import (
 	"trunkline/engine/runtime"
 
 	"trunkline/codec/frame"
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/fuzz/kit/memstore"
 )
@@ -45,12 +45,12 @@ func TestEveryAnswerIsTimedOnce(t *testing.T) {
 	p.send(request("s", "commbus", "Subscribe", `{"event_types":["e"]}`))
 	p.send(request("u", "commbus", "Unsubscribe", `{"stream_id":"s"}`))
 	p.send(request("q", "commbus", "Query", `{"query_type":"q"}`))
-	if n, _ := p.s.(link.Reporter).Report(); n != 1 || timed(rec)["commbus.Query"] != 0 {
+	if n, _ := p.s.(connection.Reporter).Report(); n != 1 || timed(rec)["commbus.Query"] != 0 {
 		t.Errorf("%d in flight, %v", n, timed(rec))
 	}
 	h.answer(h.asked()[0], "{}")
 	p.pump()
-	if n, streams := h.s.(link.Reporter).Report(); n != 0 || streams != 1 {
+	if n, streams := h.s.(connection.Reporter).Report(); n != 0 || streams != 1 {
 		t.Errorf("the handler has %d in flight and %d streams", n, streams)
 	}
 	p.s.Closed()
@@ -99,10 +99,10 @@ func TestTheWaitForTheDiskIsTimed(t *testing.T) {
 			func(s journal.Store) journal.Store { g.Store = s; return g })
 		defer func() { close(g.pass); r.log.Close() }()
 		slow, quick := r.connect(), r.connect()
-		r.now = link.Now()
+		r.now = connection.Now()
 		slow.send(append(request("1", "kernel", "CreateProcess", `{"pid":"p"}`), request("2", "commbus", "Publish", `{"event_type":"x"}`)...))
 		quick.send(request("3", "commbus", "Publish", `{"event_type":"x"}`))
-		if n, _ := slow.s.(link.Reporter).Report(); n != 2 || timed(rec)["kernel.CreateProcess"] != 0 {
+		if n, _ := slow.s.(connection.Reporter).Report(); n != 2 || timed(rec)["kernel.CreateProcess"] != 0 {
 			t.Errorf("%d in flight, %v", n, timed(rec))
 		}
 		time.Sleep(3 * time.Second)

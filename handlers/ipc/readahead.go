@@ -4,8 +4,8 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
+	"trunkline/engine/connection"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 )
 
 // readAhead is how many frames are read before the first of them is executed. Meanwhile the memory
@@ -24,12 +24,12 @@ const (
 // is in slot n%readAhead until it is executed.
 type reading struct {
 	slots [readAhead]slot
-	next  int          // the frame to execute
-	read  int          // frames read
-	at    int          // bytes read
-	done  bool         // no frame is read any more
-	stop  link.Verdict // why
-	busy  bool         // reading, not executing
+	next  int                // the frame to execute
+	read  int                // frames read
+	at    int                // bytes read
+	done  bool               // no frame is read any more
+	stop  connection.Verdict // why
+	busy  bool               // reading, not executing
 
 	rows, nodes, neighbours int  // up to which frame the steps were made
 	queue                   bool // a frame needs more than its row
@@ -97,14 +97,14 @@ func (t *turn) readFrame(in []byte) {
 	cfg, r := &t.svc.cfg, &t.reading
 	sl := &r.slots[r.read%readAhead]
 	if sl.typ, sl.payload, sl.size = frame.Split(in[r.at:], t.svc.maxFrame); sl.size <= 0 {
-		r.done, r.stop = true, link.More
+		r.done, r.stop = true, connection.More
 		if sl.size == frame.Malformed {
-			r.stop = link.Close
+			r.stop = connection.Close
 		}
 		return
 	}
 	if r.at >= cfg.TurnBytes || r.read >= cfg.FramesPerTurn {
-		r.done, r.stop = true, link.Yield
+		r.done, r.stop = true, connection.Yield
 		return
 	}
 	r.at += sl.size

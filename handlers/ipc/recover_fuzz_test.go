@@ -9,8 +9,8 @@ import (
 
 	"trunkline/engine/runtime"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
-	"trunkline/engine/link"
 	"trunkline/engine/store"
 	"trunkline/fuzz/kit/memstore"
 )
@@ -22,7 +22,9 @@ func kept(f *testing.F) (snapshot []byte, records [][]byte) {
 	disk := memstore.New(memstore.Options{})
 	r := &rig{t: f}
 	r.now.Mono, r.now.Wall = 1e15, 1700000000000
-	r.svc = newService(func(_ *Config, c *runtime.Config) { c.Journaled, c.Now = true, func() link.Instant { return r.now } })
+	r.svc = newService(func(_ *Config, c *runtime.Config) {
+		c.Journaled, c.Now = true, func() connection.Instant { return r.now }
+	})
 	f.Cleanup(r.svc.bus.Close)
 	files, err := disk.Open()
 	if err != nil {

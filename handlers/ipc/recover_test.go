@@ -11,9 +11,9 @@ import (
 
 	"trunkline/engine/runtime"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
 	"trunkline/engine/store"
 	"trunkline/fuzz/kit/memstore"
@@ -235,7 +235,7 @@ func TestSessionAfterTheEndOfItsProcess(t *testing.T) {
 	}
 	readings := 0
 	now := r.svc.rt.Config.Now
-	r.svc.rt.Config.Now = func() link.Instant {
+	r.svc.rt.Config.Now = func() connection.Instant {
 		if readings++; readings == 2 { // the table of processes is written, that of sessions is not
 			ask(r, p, "TerminateProcess", `{"pid":"again"}`)
 			begin("again")

@@ -21,9 +21,9 @@ import (
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/bus"
+	"trunkline/engine/connection"
 	"trunkline/engine/idem"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/orchestration"
 	"trunkline/engine/runtime"
@@ -40,7 +40,7 @@ type Config struct {
 	MaxQueryTimeout         time.Duration
 	MaxStreamsPerConnection int
 	MaxEventTypes           int // of one stream, and as many patterns
-	UnsentBytes             int // as in link.Limits
+	UnsentBytes             int // as in connection.Limits
 	// AnswerBufferBytes bounds the answers to queries that wait for callers who do not read;
 	// further ones become errors.
 	AnswerBufferBytes        int64
@@ -75,8 +75,8 @@ func (c Config) withDefaults() Config {
 	c.MaxQueryTimeout = cmp.Or(c.MaxQueryTimeout, DefaultMaxQueryTimeout)
 	c.MaxStreamsPerConnection = cmp.Or(c.MaxStreamsPerConnection, DefaultMaxStreams)
 	c.MaxEventTypes = cmp.Or(c.MaxEventTypes, DefaultMaxEventTypes)
-	c.UnsentBytes = cmp.Or(c.UnsentBytes, link.DefaultUnsentBytes)
-	c.TurnBytes = cmp.Or(c.TurnBytes, link.DefaultTurnBytes)
+	c.UnsentBytes = cmp.Or(c.UnsentBytes, connection.DefaultUnsentBytes)
+	c.TurnBytes = cmp.Or(c.TurnBytes, connection.DefaultTurnBytes)
 	c.FramesPerTurn = cmp.Or(c.FramesPerTurn, DefaultFramesPerTurn)
 	c.AnswerBufferBytes = cmp.Or(c.AnswerBufferBytes, defaultAnswerBytes)
 	return c
@@ -125,8 +125,8 @@ func NewService(cfg Config, rt *runtime.Runtime) *Service {
 // Runtime returns the state that the endpoint serves.
 func (s *Service) Runtime() *runtime.Runtime { return s.rt }
 
-// Open makes the session of a new connection; it is a link.Opener.
-func (s *Service) Open(p *link.Port) link.Session {
+// Open makes the session of a new connection; it is a connection.Opener.
+func (s *Service) Open(p *connection.Port) connection.Session {
 	return &session{svc: s, port: p}
 }
 
@@ -141,7 +141,7 @@ func (s *Service) AppendRefusal(dst []byte) []byte {
 }
 
 // now returns the owner's reading of the clocks, or the test's.
-func (s *Service) now(owner link.Instant) link.Instant { return s.rt.Now(owner) }
+func (s *Service) now(owner connection.Instant) connection.Instant { return s.rt.Now(owner) }
 
 // Limits are the fields of Config that a running service can change.
 type Limits struct {

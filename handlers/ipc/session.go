@@ -7,16 +7,16 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/engine/bus"
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
 )
 
 // session is one connection's conversation. Everything but mail belongs to the connection's owner
-// (link.Session): others leave something in mail or in a stream's queue, and wake the port.
+// (connection.Session): others leave something in mail or in a stream's queue, and wake the port.
 type session struct {
 	svc     *Service
-	port    *link.Port
+	port    *connection.Port
 	streams []*liveStream              // oldest first
 	queries map[*pendingQuery]struct{} // this connection's unanswered Query calls
 	mail    mailbox
@@ -28,23 +28,23 @@ type session struct {
 	drained bool
 	gone    atomic.Bool // closed; looked at by listings that run beside the loop
 
-	deferred link.Deferral   // replies that wait for the journal
-	answered obs.Pending     // requests whose answers have not left
-	awaited  map[asked]int64 // how many requests have no answer yet that comes by answer
+	deferred connection.Deferral // replies that wait for the journal
+	answered obs.Pending         // requests whose answers have not left
+	awaited  map[asked]int64     // how many requests have no answer yet that comes by answer
 }
 
-// Feed implements link.Session.
-func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
+// Feed implements connection.Session.
+func (s *session) Feed(in, out []byte, now connection.Instant) (used int, outAfter []byte, v connection.Verdict) {
 	if s.closing {
 		if out = s.appendDeferred(out); s.deferred.Len() > 0 {
-			return 0, out, link.Blocked
+			return 0, out, connection.Blocked
 		}
-		return 0, out, link.Close
+		return 0, out, connection.Close
 	}
 	if s.blocked || s.cut.msg != nil || s.deferralFull() || !s.mail.room(0, int64(s.svc.cfg.UnsentBytes)) {
 		// A letter that waits has woken the owner, the journal will, or the rest of a chunk is
 		// asked for.
-		return 0, out, link.Blocked
+		return 0, out, connection.Blocked
 	}
 	out = s.appendDeferred(out)
 	start := len(out)
@@ -59,16 +59,16 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	outAfter = s.deferReplies(outAfter, start, upTo)
 	t.count(s)
 	s.svc.turns.Put(t)
-	if v == link.Close && s.deferred.Len() > 0 && len(in) > 0 {
+	if v == connection.Close && s.deferred.Len() > 0 && len(in) > 0 {
 		// The replies in front leave first. A byte stays unread, so that the owner asks again.
 		s.closing = true
-		return min(used, len(in)-1), outAfter, link.Blocked
+		return min(used, len(in)-1), outAfter, connection.Blocked
 	}
 	return used, outAfter, v
 }
 
-// Pump implements link.Session.
-func (s *session) Pump(out []byte, room int, _ link.Instant) (outAfter []byte, more bool) {
+// Pump implements connection.Session.
+func (s *session) Pump(out []byte, room int, _ connection.Instant) (outAfter []byte, more bool) {
 	outAfter, more = s.pump(out, room)
 	s.left()
 	return outAfter, more
@@ -136,9 +136,9 @@ func (s *session) takeMail(out []byte) []byte {
 	return out
 }
 
-// EOF implements link.Session: streams and handlers end at once, and nothing with their ids is sent
-// any more; what was asked is still answered (kernel-ipc §2.3, D10).
-func (s *session) EOF(link.Instant) {
+// EOF implements connection.Session: streams and handlers end at once, and nothing with their ids
+// is sent any more; what was asked is still answered (kernel-ipc §2.3, D10).
+func (s *session) EOF(connection.Instant) {
 	s.eof = true
 	for _, st := range s.streams {
 		st.bus.Discard()
@@ -151,8 +151,8 @@ func (s *session) EOF(link.Instant) {
 	s.streams = nil
 }
 
-// Drain implements link.Session.
-func (s *session) Drain(link.Instant) {
+// Drain implements connection.Session.
+func (s *session) Drain(connection.Instant) {
 	s.drained = true
 	for q := range s.queries {
 		q.bus.Cancel()
@@ -163,14 +163,14 @@ func (s *session) Drain(link.Instant) {
 	s.port.Wake()
 }
 
-// Load implements link.Session.
-func (s *session) Load() link.Load {
+// Load implements connection.Session.
+func (s *session) Load() connection.Load {
 	streams := len(s.streams) > 0
 	busy := streams || s.blocked || s.cut.msg != nil || len(s.queries) > 0 || s.deferred.Len() > 0
-	return link.Load{Busy: busy, Streams: streams, Done: (s.eof || s.drained) && !busy && s.mail.empty()}
+	return connection.Load{Busy: busy, Streams: streams, Done: (s.eof || s.drained) && !busy && s.mail.empty()}
 }
 
-// Report implements link.Reporter.
+// Report implements connection.Reporter.
 func (s *session) Report() (inFlight, streams int64) {
 	inFlight = s.answered.Len()
 	for _, n := range s.awaited {
@@ -179,13 +179,13 @@ func (s *session) Report() (inFlight, streams int64) {
 	return inFlight, int64(len(s.streams))
 }
 
-// Closed implements link.Session. It does not undo any process state (kernel-ipc §2.3).
+// Closed implements connection.Session. It does not undo any process state (kernel-ipc §2.3).
 func (s *session) Closed() {
 	s.gone.Store(true)
 	for a, n := range s.awaited {
 		s.answered.Add(a.row, a.came, n, n)
 	}
-	s.answered.Record(s.svc.meter, link.Mono(), s.port)
+	s.answered.Record(s.svc.meter, connection.Mono(), s.port)
 	for _, st := range s.streams {
 		st.bus.Discard()
 	}
@@ -230,7 +230,7 @@ func (s *session) pop(st *liveStream, out []byte, room int) (outAfter []byte, dr
 		if m == nil {
 			return out, true
 		}
-		if len(m.Body) > link.DefaultChunkBytes {
+		if len(m.Body) > connection.DefaultChunkBytes {
 			out = append(frame.BeginSized(out, frame.StreamChunk, len(st.prefix)+len(m.Body)), st.prefix...)
 			s.cut = part{msg: m}
 			return s.cut.appendTo(out, room-len(out)), false

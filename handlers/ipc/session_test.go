@@ -10,7 +10,7 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // TestCrashIsIsolated takes the bus away under a request in the middle of several (kernel-ipc §2.3,
@@ -48,7 +48,7 @@ func TestCrashWhileOpeningLeavesNoStream(t *testing.T) {
 	st.bus = r.svc.bus.Subscribe(p.port, []string{"e"}, st.overhead())
 	turn.open(st, nil, nil)
 	func() {
-		defer turn.recoverPanic(new(link.Verdict))
+		defer turn.recoverPanic(new(connection.Verdict))
 		panic("while opening")
 	}()
 	p.out = turn.out
@@ -107,19 +107,19 @@ func (p *peer) answer(id, result string) {
 func TestUnreadAnswersStopTheReading(t *testing.T) {
 	r := newRig(t, func(c *Config, r *runtime.Config) { c.UnsentBytes = 1000; c.AnswerBufferBytes = 3000 })
 	h, caller := handlerOf(r), r.connect()
-	ask := func(id string) link.Verdict {
+	ask := func(id string) connection.Verdict {
 		_, _, v := caller.s.Feed(request(id, "commbus", "Query", `{"query_type":"q"}`), nil, r.now)
 		return v
 	}
 	for _, id := range []string{"1", "2", "3"} {
-		if v := ask(id); v != link.More {
+		if v := ask(id); v != connection.More {
 			t.Fatalf("query %s: verdict %d", id, v)
 		}
 	}
 	result := `"` + strings.Repeat("x", 1400) + `"`
 	ids := h.asked()
 	h.answer(ids[0], result)
-	if v := ask("4"); v != link.Blocked {
+	if v := ask("4"); v != connection.Blocked {
 		t.Errorf("with more than UnsentBytes in the mailbox: verdict %d, want Blocked", v)
 	}
 	h.answer(ids[1], result)
@@ -130,7 +130,7 @@ func TestUnreadAnswersStopTheReading(t *testing.T) {
 			t.Errorf("got %.80s, want %s", got, want)
 		}
 	}
-	if v := ask("4"); v != link.More {
+	if v := ask("4"); v != connection.More {
 		t.Errorf("after the answers were taken: verdict %d, want More", v)
 	}
 }
@@ -253,9 +253,9 @@ func TestSharesOfATurn(t *testing.T) {
 		one := frame.Append(nil, frame.StreamEnd, mpack.AppendStreamEnd(nil, []byte("x")), nil)
 		in := []byte(strings.Repeat(string(one), frames))
 		used, _, v := p.s.Feed(in, nil, r.now)
-		want := link.More
+		want := connection.More
 		if wantTaken < frames {
-			want = link.Yield
+			want = connection.Yield
 		}
 		if used != wantTaken*len(one) || v != want {
 			t.Errorf("%s: took %d of %d frames, verdict %d", why, used/len(one), frames, v)

@@ -5,8 +5,8 @@ import (
 
 	"trunkline/codec/wire"
 	"trunkline/engine/bus"
+	"trunkline/engine/connection"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/orchestration"
 )
@@ -51,7 +51,7 @@ func (t *turn) count(s *session) {
 	c, now := &t.tally, int64(0)
 	held := s.deferred.Len() > 0
 	if !held && len(c.met) > 0 {
-		now = link.Mono()
+		now = connection.Mono()
 	}
 	for _, i := range c.met {
 		row, code, n := int(i)/wire.NumCodes, wire.Code(int(i)%wire.NumCodes), int64(c.counts[i])
@@ -106,7 +106,7 @@ func (s *session) answer(a asked, failed bool) {
 // left takes the time of the answers that have left, unless the journal holds them.
 func (s *session) left() {
 	if s.deferred.Len() == 0 && !s.answered.Empty() {
-		s.answered.Record(s.svc.meter, link.Mono(), s.port)
+		s.answered.Record(s.svc.meter, connection.Mono(), s.port)
 	}
 }
 
@@ -141,7 +141,7 @@ type Stats struct {
 // Stats reads the counters. It takes the locks of the tables it counts, one at a time.
 func (s *Service) Stats() Stats {
 	st := Stats{Orch: s.orch.Stats(), IdempotencyKeys: int64(s.requests.Len()), IdempotencyBytes: s.requests.Bytes()}
-	st.Counts, st.Bus = s.counts(s.now(link.Now()))
+	st.Counts, st.Bus = s.counts(s.now(connection.Now()))
 	for row := range s.calls {
 		var c CallCount
 		if row < len(methods) {

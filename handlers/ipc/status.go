@@ -9,8 +9,8 @@ import (
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/bus"
+	"trunkline/engine/connection"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 	"trunkline/handlers/ipc/message"
 )
 
@@ -46,14 +46,14 @@ func getSystemStatus(t *turn) wire.Code {
 
 // counts reads the counters of the kernel and of the bus. The kernel counts the events that have no
 // subscriber, which are nearly all, in place of the bus: it has a lock already.
-func (s *Service) counts(now link.Instant) (kernel.Counts, bus.Stats) {
+func (s *Service) counts(now connection.Instant) (kernel.Counts, bus.Stats) {
 	c, b := s.kernel.Counts(now), s.bus.Stats()
 	b.EventsPublished += c.Unheard
 	return c, b
 }
 
 // status returns the counters. It does not allocate.
-func (s *Service) status(now link.Instant) message.Status {
+func (s *Service) status(now connection.Instant) message.Status {
 	c, b := s.counts(now)
 	return message.Status{
 		Processes:     message.ProcessStatus{Total: c.Total, ByState: byState(&c)},
@@ -69,7 +69,7 @@ func (t *turn) statusWithDigest() wire.Code {
 	svc, s, id := t.svc, t.s, bytes.Clone(t.id)
 	return t.beside(id, func() []byte {
 		sums := svc.rt.Digests(s.gone.Load)
-		reply := svc.status(svc.now(link.Now()))
+		reply := svc.status(svc.now(connection.Now()))
 		reply.Digest = &message.Digest{Kernel: hexSums(sums.Kernel), Orchestration: hexSums(sums.Orchestration),
 			Index: int64(sums.Index), Through: int64(sums.Through)}
 		out, _ := reply.MarshalMsg(mpack.AppendResponseHead(frame.Begin(nil, frame.Response), id))

@@ -7,9 +7,9 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
 	"trunkline/engine/store"
 )
@@ -19,7 +19,7 @@ import (
 type turn struct {
 	svc *Service
 	s   *session
-	now link.Instant
+	now connection.Instant
 
 	out    []byte
 	used   int           // bytes of the input taken
@@ -64,7 +64,7 @@ type turn struct {
 
 func newTurn(svc *Service) *turn { return &turn{svc: svc, tally: newTally()} }
 
-func (t *turn) begin(s *session, out []byte, came link.Instant) {
+func (t *turn) begin(s *session, out []byte, came connection.Instant) {
 	t.s, t.out, t.now, t.came = s, out, s.svc.now(came), came.Mono
 	t.used, t.orch.Work, t.upTo = 0, 0, 0
 	t.reading.begin()
@@ -98,7 +98,7 @@ const (
 // run executes the frames of in until they are used up or the connection has had its share. A crash
 // inside a request is answered INTERNAL and ends the turn; the next turn goes on behind the request
 // (kernel-ipc D11).
-func (t *turn) run(in []byte) (v link.Verdict) {
+func (t *turn) run(in []byte) (v connection.Verdict) {
 	defer t.recoverPanic(&v)
 	for {
 		sl := t.nextFrame(in)
@@ -106,27 +106,27 @@ func (t *turn) run(in []byte) (v link.Verdict) {
 			return t.reading.stop
 		}
 		if len(t.out) > t.svc.cfg.UnsentBytes || t.orch.Work > t.svc.cfg.TurnBytes {
-			return link.Yield
+			return connection.Yield
 		}
 		t.reading.next++
 		t.used += sl.size
 		t.serve(sl)
 		if t.s.blocked {
-			return link.Blocked
+			return connection.Blocked
 		}
 	}
 }
 
 // recoverPanic answers the request that crashed and undoes the stream it may have opened.
-func (t *turn) recoverPanic(v *link.Verdict) {
+func (t *turn) recoverPanic(v *connection.Verdict) {
 	r := recover()
 	if r == nil {
 		return
 	}
 	t.svc.log.Error("recovered from a crash in a request", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-	*v = link.Yield
+	*v = connection.Yield
 	if t.reading.busy { // a second reading of the same frames would crash too
-		*v = link.Close
+		*v = connection.Close
 		t.start, t.row, t.id, t.opened = len(t.out), len(methods), nil, nil
 	}
 	if t.opened != nil {

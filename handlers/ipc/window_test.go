@@ -7,8 +7,8 @@ import (
 
 	"trunkline/engine/runtime"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
-	"trunkline/engine/link"
 	"trunkline/fuzz/kit/memstore"
 )
 
@@ -35,7 +35,7 @@ func TestFullTablesComeBack(t *testing.T) {
 			ask()
 			ask()
 			readings, now := 0, r.svc.rt.Config.Now
-			r.svc.rt.Config.Now = func() link.Instant {
+			r.svc.rt.Config.Now = func() connection.Instant {
 				if readings++; readings == 2 { // the table of processes is written, the others are not
 					ask()
 					ask()

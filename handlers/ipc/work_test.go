@@ -6,7 +6,7 @@ import (
 
 	"trunkline/engine/runtime"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // TestATurnCountsWork: requests that are small, and whose answers are, but that have a large
@@ -32,7 +32,7 @@ func TestATurnCountsWork(t *testing.T) {
 			t.Fatalf("%.200q", out)
 		}
 		in = in[used:]
-		if len(in) > 0 && v != link.Yield {
+		if len(in) > 0 && v != connection.Yield {
 			t.Fatalf("verdict %v with %d bytes left", v, len(in))
 		}
 	}

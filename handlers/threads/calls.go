@@ -5,14 +5,14 @@ import (
 	"strconv"
 
 	"trunkline/codec/jsonx"
-	core "trunkline/engine/threads"
-	"trunkline/engine/threads/prompt"
+	"trunkline/engine/threadstore"
+	"trunkline/engine/threadstore/prompt"
 	"trunkline/handlers/threads/method"
 )
 
 func (c *call) create(dst []byte) []byte {
 	c.audited()
-	n := core.NewThread{Title: c.in.Title(), Type: core.Type(c.in.Type()), Participants: c.in.Participants(), Key: c.in.Key()}
+	n := threadstore.NewThread{Title: c.in.Title(), Type: threadstore.Type(c.in.Type()), Participants: c.in.Participants(), Key: c.in.Key()}
 	if len(n.Key) > 0 {
 		n.Digest = c.digest.creation(n.Title, n.Type.String(), n.Participants)
 	}
@@ -21,14 +21,14 @@ func (c *call) create(dst []byte) []byte {
 		return dst
 	}
 	c.out.Index, c.out.Replay = r.Index, r.Replay
-	b := jsonx.Build(dst).Text("thread_id", id).Text("status", core.Active.String())
+	b := jsonx.Build(dst).Text("thread_id", id).Text("status", threadstore.Active.String())
 	return timed(b, "created_at", r.At).End()
 }
 
 // timed appends a member that is a time in milliseconds since 1970.
 func timed(b jsonx.Builder, name string, at int64) jsonx.Builder {
 	b = append(b.Name(name), '"')
-	return append(core.AppendTime(b, at), '"')
+	return append(threadstore.AppendTime(b, at), '"')
 }
 
 // clock is the text of the last time that was shown: in a busy millisecond all answers have it.
@@ -39,7 +39,7 @@ type clock struct {
 
 func (c *clock) append(dst []byte, at int64) []byte {
 	if at != c.at || len(c.text) == 0 {
-		c.at, c.text = at, core.AppendTime(c.text[:0], at)
+		c.at, c.text = at, threadstore.AppendTime(c.text[:0], at)
 	}
 	return append(dst, c.text...)
 }
@@ -56,8 +56,8 @@ func (c *call) get(dst []byte) []byte {
 }
 
 func (c *call) post(dst []byte) []byte {
-	p := core.Post{Kind: core.Kind(c.in.Kind()), Body: c.in.Body(), Metadata: c.in.Metadata(), InReplyTo: c.in.InReplyTo(), Key: c.in.Key()}
-	if p.Kind == core.System && c.actor.Rank != core.Coordinator {
+	p := threadstore.Post{Kind: threadstore.Kind(c.in.Kind()), Body: c.in.Body(), Metadata: c.in.Metadata(), InReplyTo: c.in.InReplyTo(), Key: c.in.Key()}
+	if p.Kind == threadstore.System && c.actor.Rank != threadstore.Coordinator {
 		c.out.Fault = &method.Fault{Condition: method.Forbidden, Message: "kind system is for coordinators and operators"}
 		return dst
 	}
@@ -101,7 +101,7 @@ func (c *call) ack(dst []byte) []byte {
 }
 
 func (c *call) heartbeat(dst []byte) []byte {
-	h := core.Heartbeat{Runtime: c.in.Runtime(), Managed: c.in.Managed(), Resumable: c.in.Resumable(), Status: core.SessionStatus(c.in.Status())}
+	h := threadstore.Heartbeat{Runtime: c.in.Runtime(), Managed: c.in.Managed(), Resumable: c.in.Resumable(), Status: threadstore.SessionStatus(c.in.Status())}
 	at, ref := c.s.engine.Heartbeat(&c.actor, &h, c.now)
 	if c.refuse(ref) {
 		return dst
@@ -111,7 +111,7 @@ func (c *call) heartbeat(dst []byte) []byte {
 
 func (c *call) update(dst []byte) []byte {
 	c.audited()
-	change := core.Change{To: core.Status(c.in.Status()), Reason: string(c.in.Reason()), Metadata: c.in.Metadata()}
+	change := threadstore.Change{To: threadstore.Status(c.in.Status()), Reason: string(c.in.Reason()), Metadata: c.in.Metadata()}
 	v, r, ref := c.s.engine.SetStatus(&c.actor, c.in.Thread(), &change, c.now)
 	if c.refuse(ref) {
 		return dst
@@ -145,7 +145,7 @@ func (c *call) trigger(dst []byte) []byte {
 		c.out.Fault = &method.Fault{Condition: method.Invalid, Message: fmt.Sprintf("trigger_prompt has %d bytes without control characters, 1 to %d are allowed", len(text), prompt.MaxBytes)}
 		return dst
 	}
-	tr := core.Trigger{Target: string(c.in.Target()), Reason: string(c.in.Reason()), Prompt: string(text), Busy: c.s.cfg.Busy}
+	tr := threadstore.Trigger{Target: string(c.in.Target()), Reason: string(c.in.Reason()), Prompt: string(text), Busy: c.s.cfg.Busy}
 	if key := c.in.Key(); len(key) > 0 {
 		tr.Key = "key:" + string(key)
 	} else if c.caller.FromClient {
@@ -161,25 +161,25 @@ func (c *call) trigger(dst []byte) []byte {
 }
 
 // appendTrigger appends the output of trigger_participant (threads §4.9).
-func (s *Service) appendTrigger(dst []byte, j *core.Job, d method.Dialect) []byte {
+func (s *Service) appendTrigger(dst []byte, j *threadstore.Job, d method.Dialect) []byte {
 	result := j.Status.Result(j.Final)
 	if d == method.Legacy {
-		if result = "queued"; j.Action() != core.Queued.Action() {
+		if result = "queued"; j.Action() != threadstore.Queued.Action() {
 			result = "fallback_required"
 		}
 	}
 	b := jsonx.Build(dst).Text("trigger_id", j.ID).Text("target_agent_id", j.Target)
 	b = b.Text("action", j.Action()).Text("result", result).Text("job_status", j.Status.String())
-	if j.Status == core.Deferred {
+	if j.Status == threadstore.Deferred {
 		why := "human_input_busy"
-		if j.Code == core.CodeRateLimited {
+		if j.Code == threadstore.CodeRateLimited {
 			why = "rate_limited"
 		}
 		b = timed(b.Text("defer_reason", why), "deferred_until", j.CreatedAt+s.cfg.MaxDefer.Milliseconds())
 	}
 	if f := j.Status.Fallback(j.Runtime); f != "" {
 		template := s.cfg.Spawn
-		if f == core.ResumeSession {
+		if f == threadstore.ResumeSession {
 			template = s.cfg.Resume
 		}
 		b = b.Text("fallback_action", f).Text("runtime_command", prompt.DisplayCommand(template, j.TargetSession, j.Prompt))

@@ -9,7 +9,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/store"
 	"trunkline/engine/store/rows"
-	core "trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 	"trunkline/fuzz/kit/memstore"
 	"trunkline/handlers/threads"
 	"trunkline/handlers/threads/method"
@@ -24,10 +24,10 @@ func TestAnOwnerConfirmsWhatItReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	engine := core.New(core.Config{})
+	engine := threadstore.New(threadstore.Config{})
 	st := store.New(store.Config{Machines: []store.Machine{engine.Machine()}})
 	engine.Join(st)
-	if err := engine.SetRows(core.StoredRows(db)); err != nil {
+	if err := engine.SetRows(threadstore.StoredRows(db)); err != nil {
 		t.Fatal(err)
 	}
 	disk, err := memstore.New(memstore.Options{}).Open()

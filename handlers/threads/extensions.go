@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"trunkline/codec/jsonx"
-	core "trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 	"trunkline/handlers/threads/method"
 )
 
@@ -40,10 +40,10 @@ func (q *query) number(name string, without, from, to uint64) uint64 {
 
 // mayRead refuses participants: the extensions are for coordinators, operators and auditors
 // (threads §3.1).
-func (s *Service) mayRead(c *method.Caller, what string) (core.Actor, *method.Fault) {
+func (s *Service) mayRead(c *method.Caller, what string) (threadstore.Actor, *method.Fault) {
 	row := method.Row{Name: what, Auditor: method.Yes, Coordinator: method.Yes}
 	claims := c.Claims
-	return core.Actor{Workspace: claims.Workspace, Agent: claims.Agent, Rank: core.Coordinator}, row.Authorize(claims)
+	return threadstore.Actor{Workspace: claims.Workspace, Agent: claims.Agent, Rank: threadstore.Coordinator}, row.Authorize(claims)
 }
 
 // maxPage bounds the events of a page, of which there is at least one (threads §6).
@@ -63,7 +63,7 @@ func (s *Service) Audit(c *method.Caller, values url.Values, dst []byte) ([]byte
 	}
 	dst = append(dst, `{"events":[`...)
 	first := len(dst)
-	next, more, err := s.engine.Audit(actor.Workspace, after, int(limit), thread, func(ev *core.AuditEvent) bool {
+	next, more, err := s.engine.Audit(actor.Workspace, after, int(limit), thread, func(ev *threadstore.AuditEvent) bool {
 		before := len(dst)
 		if dst = appendEvent(jsonx.AppendComma(dst), ev); before > first && len(dst) > first+maxPage {
 			dst = dst[:before]
@@ -72,13 +72,13 @@ func (s *Service) Audit(c *method.Caller, values url.Values, dst []byte) ([]byte
 		return true
 	})
 	if err != nil {
-		return dst, s.fault(&core.Refusal{Code: core.Failed, Err: err})
+		return dst, s.fault(&threadstore.Refusal{Code: threadstore.Failed, Err: err})
 	}
 	dst = strconv.AppendUint(append(dst, `],"next_after":`...), next, 10)
 	return append(strconv.AppendBool(append(dst, `,"has_more":`...), more), '}'), s.confirmed()
 }
 
-func appendEvent(dst []byte, ev *core.AuditEvent) []byte {
+func appendEvent(dst []byte, ev *threadstore.AuditEvent) []byte {
 	b := jsonx.Build(dst).Int("event_id", int64(ev.Number)).Text("workspace_id", ev.Workspace)
 	b = optional(b, "actor_agent_id", ev.Actor)
 	b = optional(b, "actor_role", ev.Role)
@@ -120,7 +120,7 @@ func (s *Service) Jobs(c *method.Caller, values url.Values, dst []byte) ([]byte,
 		return dst, f
 	}
 	jobs, ref := s.engine.Jobs(&actor, []byte(thread), int(limit))
-	if ref.Code != core.OK {
+	if ref.Code != threadstore.OK {
 		return dst, s.fault(&ref)
 	}
 	dst = append(dst, `{"jobs":[`...)
@@ -130,7 +130,7 @@ func (s *Service) Jobs(c *method.Caller, values url.Values, dst []byte) ([]byte,
 	return append(dst, `]}`...), s.confirmed()
 }
 
-func appendJob(dst []byte, j *core.Job) []byte {
+func appendJob(dst []byte, j *threadstore.Job) []byte {
 	b := jsonx.Build(dst).Text("trigger_id", j.ID).Text("thread_id", j.ThreadID).Text("workspace_id", j.Workspace)
 	b = optional(b.Text("target_agent_id", j.Target), "target_session_id", j.TargetSession)
 	b = b.Text("reason", j.Reason).Text("job_status", j.Status.String()).Int("attempts", int64(j.Attempts)).Int("max_retries", int64(j.MaxRetries))
@@ -138,7 +138,7 @@ func appendJob(dst []byte, j *core.Job) []byte {
 		b = optionalTime(b, "next_attempt_at", j.NextAt)
 	}
 	b = optional(b, "last_error_code", j.Code)
-	if j.Status == core.JobFailed {
+	if j.Status == threadstore.JobFailed {
 		b = b.Text("error_code", specCode(j.Code))
 	}
 	b = optionalTime(optionalTime(optionalTime(b, "delivered_at", j.DeliveredAt), "acknowledged_at", j.AckedAt), "completed_at", j.CompletedAt)
@@ -148,9 +148,9 @@ func appendJob(dst []byte, j *core.Job) []byte {
 // specCode returns the word of the contract for the cause of a failure.
 func specCode(code string) string {
 	switch code {
-	case core.CodeDeferTimeout:
+	case threadstore.CodeDeferTimeout:
 		return method.HumanBusy.Codes().Spec
-	case core.CodeUnmanaged:
+	case threadstore.CodeUnmanaged:
 		return method.UnmanagedRuntime.Codes().Spec
 	}
 	return method.WakeFailed.Codes().Spec

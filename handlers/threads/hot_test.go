@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/store"
 	"trunkline/engine/store/rows"
-	core "trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 	"trunkline/handlers/threads"
 	"trunkline/handlers/threads/lines"
 	"trunkline/handlers/threads/method"
@@ -33,15 +33,15 @@ func (trusting) Verify(text string) (*token.Claims, error) {
 }
 
 // owner passes wake-ups on.
-type owner chan *link.Port
+type owner chan *connection.Port
 
-func (o owner) Wake(p *link.Port) { o <- p }
+func (o owner) Wake(p *connection.Port) { o <- p }
 
 // hot is a session of lines over an engine that journals nothing.
 type hot struct {
 	t     testing.TB
-	s     link.Session
-	port  *link.Port
+	s     connection.Session
+	port  *connection.Port
 	wakes owner
 	out   []byte
 }
@@ -51,16 +51,16 @@ func newHot(t testing.TB) *hot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := core.New(core.Config{})
+	engine := threadstore.New(threadstore.Config{})
 	st := store.New(store.Config{Machines: []store.Machine{engine.Machine()}})
 	engine.Join(st)
-	if err := engine.SetRows(core.StoredRows(db)); err != nil {
+	if err := engine.SetRows(threadstore.StoredRows(db)); err != nil {
 		t.Fatal(err)
 	}
 	service := threads.New(threads.Config{Engine: engine, Await: st.Await, Busy: func(string) bool { return false }})
-	gate := &link.Gate{Journal: func() link.Journal { return nil }}
+	gate := &connection.Gate{Journal: func() connection.Journal { return nil }}
 	srv := lines.New(lines.Config{Dispatcher: service, Verifier: trusting{}, Peers: token.NewPeers(0), Gate: gate, Lookup: method.Lookup, NewRequestID: engine.AppendRequestID, Logger: slog.New(slog.DiscardHandler)})
-	h := &hot{t: t, port: link.NewPort(1, "x"), wakes: make(owner, 1), out: make([]byte, 0, 1<<20)}
+	h := &hot{t: t, port: connection.NewPort(1, "x"), wakes: make(owner, 1), out: make([]byte, 0, 1<<20)}
 	h.port.SetOwner(h.wakes)
 	h.s = srv.Open(h.port)
 	t.Cleanup(func() {
@@ -68,7 +68,7 @@ func newHot(t testing.TB) *hot {
 		_ = db.Close()
 	})
 	line := []byte(`{"id":1,"method":"auth","params":{"protocol":"threads/1","token":"reviewer"}}` + "\n")
-	if _, _, v := h.s.Feed(line, nil, link.Now()); v != link.Blocked {
+	if _, _, v := h.s.Feed(line, nil, connection.Now()); v != connection.Blocked {
 		t.Fatal(v)
 	}
 	select {
@@ -76,7 +76,7 @@ func newHot(t testing.TB) *hot {
 	case <-t.(interface{ Context() context.Context }).Context().Done():
 	}
 	h.port.Rearm()
-	h.s.Pump(nil, 0, link.Now())
+	h.s.Pump(nil, 0, connection.Now())
 	if got := h.feed(string(line)); !strings.Contains(got, `"ok":true`) {
 		t.Fatal(got)
 	}
@@ -90,8 +90,8 @@ func (h *hot) feed(text string) string {
 }
 
 func (h *hot) bytes(in []byte) []byte {
-	used, out, v := h.s.Feed(in, h.out[:0], link.Now())
-	if used != len(in) || v != link.More {
+	used, out, v := h.s.Feed(in, h.out[:0], connection.Now())
+	if used != len(in) || v != connection.More {
 		h.t.Fatalf("%d of %d bytes, %v: %s", used, len(in), v, out)
 	}
 	h.out = out

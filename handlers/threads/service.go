@@ -1,9 +1,9 @@
-// Package threads runs the methods of agent threads (threads §4) on engine/threads. It is the
+// Package threads runs the methods of agent threads (threads §4) on engine/threadstore. It is the
 // method.Dispatcher of all surfaces:
 //
 //	handlers/threads/method      the table of methods, fields, faults
 //	handlers/threads/token       who asks
-//	handlers/threads/web         HTTP
+//	handlers/threads/rest         HTTP
 //	handlers/threads/lines       lines of JSON on the event loops
 //	handlers/threads             gates G3 to G10 and the answers
 package threads
@@ -17,14 +17,14 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
-	core "trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
 
 // Config is what a Service is made of.
 type Config struct {
-	Engine *core.Engine
+	Engine *threadstore.Engine
 	// Await returns once the journal is durable up to an index.
 	Await func(ctx context.Context, index uint64) error
 	// Busy reports whether a person is known to use a runtime.
@@ -41,7 +41,7 @@ type Config struct {
 // Service runs methods. It implements method.Dispatcher.
 type Service struct {
 	cfg      Config
-	engine   *core.Engine
+	engine   *threadstore.Engine
 	calls    sync.Pool // of *call
 	handlers []handler // by the number of their row
 }
@@ -54,9 +54,9 @@ type call struct {
 	s      *Service
 	caller *method.Caller
 	row    *method.Row
-	actor  core.Actor
+	actor  threadstore.Actor
 	known  *token.Claims // those that actor has; they are never written
-	last   core.Last
+	last   threadstore.Last
 	in     method.Input
 	digest digester
 	now    int64 // milliseconds since 1970
@@ -139,7 +139,7 @@ func (c *call) run(dst, doc []byte) []byte {
 // authorize applies gate G5. A participant that asks to close a thread lacks authority, whatever
 // the thread is (threads §4.6).
 func (c *call) authorize() *method.Fault {
-	if c.row.Name == method.UpdateState && c.caller.Claims.Role == token.Participant && core.Status(c.in.Status()) == core.Closed {
+	if c.row.Name == method.UpdateState && c.caller.Claims.Role == token.Participant && threadstore.Status(c.in.Status()) == threadstore.Closed {
 		return &method.Fault{Condition: method.NoAuthority, Message: "only a coordinator or an operator may close a thread"}
 	}
 	return c.row.Authorize(c.caller.Claims)
@@ -153,12 +153,12 @@ func (c *call) identify() {
 		return
 	}
 	c.known = claims
-	c.actor = core.Actor{Workspace: claims.Workspace, Agent: claims.Agent, Session: claims.Session, Role: claims.Role.String(), Seen: c.caller.Seen, Last: &c.last}
+	c.actor = threadstore.Actor{Workspace: claims.Workspace, Agent: claims.Agent, Session: claims.Session, Role: claims.Role.String(), Seen: c.caller.Seen, Last: &c.last}
 	switch claims.Role {
 	case token.Coordinator, token.Operator:
-		c.actor.Rank = core.Coordinator
+		c.actor.Rank = threadstore.Coordinator
 	case token.Auditor:
-		c.actor.Rank = core.Auditor
+		c.actor.Rank = threadstore.Auditor
 	}
 }
 
@@ -186,16 +186,16 @@ func (s *Service) Await(index uint64) error {
 
 // Refused implements method.Dispatcher.
 func (s *Service) Refused(caller *method.Caller, operation string, f *method.Fault) {
-	var a *core.Actor
+	var a *threadstore.Actor
 	if c := caller.Claims; c != nil {
-		a = &core.Actor{Workspace: c.Workspace, Agent: c.Agent, Session: c.Session, Role: c.Role.String()}
+		a = &threadstore.Actor{Workspace: c.Workspace, Agent: c.Agent, Session: c.Session, Role: c.Role.String()}
 	}
 	s.engine.Rejected(a, operation, string(caller.RequestID), f.Condition.Codes().Spec, s.cfg.Now().UnixMilli())
 }
 
 // refuse sets the fault of a refusal by the engine. It reports whether there is one.
-func (c *call) refuse(r core.Refusal) bool {
-	if r.Code == core.OK {
+func (c *call) refuse(r threadstore.Refusal) bool {
+	if r.Code == threadstore.OK {
 		return false
 	}
 	c.out.Fault, c.out.Index = c.s.fault(&r), r.Index
@@ -205,49 +205,49 @@ func (c *call) refuse(r core.Refusal) bool {
 func details() jsonx.Builder { return jsonx.Build(nil) }
 
 // fault returns how a refusal of the engine is answered (threads §3.4).
-func (s *Service) fault(r *core.Refusal) *method.Fault {
+func (s *Service) fault(r *threadstore.Refusal) *method.Fault {
 	switch r.Code {
-	case core.NoThread:
+	case threadstore.NoThread:
 		return &method.Fault{Condition: method.NotFound, Message: "thread_id names no thread"}
-	case core.OtherWorkspace:
+	case threadstore.OtherWorkspace:
 		return &method.Fault{Condition: method.OtherWorkspace, Message: "thread_id names a thread of another workspace"}
-	case core.NotMember:
+	case threadstore.NotMember:
 		return &method.Fault{Condition: method.Forbidden, Message: "the caller is not a participant of the thread"}
-	case core.NoMessage:
+	case threadstore.NoMessage:
 		return &method.Fault{Condition: method.NoSuchMessage, Message: "in_reply_to names no message of the thread"}
-	case core.ThreadClosed:
+	case threadstore.ThreadClosed:
 		return &method.Fault{Condition: method.Conflict, Message: "the thread is closed", Details: details().Text("current_status", r.Status.String()).End()}
-	case core.KeyReused:
+	case threadstore.KeyReused:
 		return &method.Fault{Condition: method.KeyReused, Message: "idempotency_key was used with another payload"}
-	case core.RateLimited:
+	case threadstore.RateLimited:
 		return &method.Fault{Condition: method.RateLimited, Message: "too many messages", Details: details().Int("retry_after_ms", r.N).End()}
-	case core.TooMany:
+	case threadstore.TooMany:
 		return &method.Fault{Condition: method.RateLimited, Message: "a table of the server is full", Details: details().Int("retry_after_ms", 1000).End()}
-	case core.AckBeyond:
+	case threadstore.AckBeyond:
 		return &method.Fault{Condition: method.Invalid, Message: "last_read_seq is beyond the latest message", Details: details().Int("latest_seq", r.N).End()}
-	case core.AckBehind:
+	case threadstore.AckBehind:
 		return &method.Fault{Condition: method.Conflict, Message: "last_read_seq is behind the cursor", Details: details().Int("current_last_read_seq", r.N).End()}
-	case core.BadTransition:
+	case threadstore.BadTransition:
 		return &method.Fault{Condition: method.BadTransition, Message: "a thread that is " + r.From.String() + " does not become " + r.Status.String(),
 			Details: details().Text("from_status", r.From.String()).Text("to_status", r.Status.String()).End()}
-	case core.NeedsAuthority:
+	case threadstore.NeedsAuthority:
 		return &method.Fault{Condition: method.NoAuthority, Message: "only a coordinator or an operator may change the status so"}
-	case core.NeedsOverride:
+	case threadstore.NeedsOverride:
 		return &method.Fault{Condition: method.NoAuthority, Message: "a blocked thread is closed by an override: reason has to begin so",
-			Details: details().Texts("required_reason_prefixes", core.OverridePrefixes()).End()}
-	case core.SessionHeld:
+			Details: details().Texts("required_reason_prefixes", threadstore.OverridePrefixes()).End()}
+	case threadstore.SessionHeld:
 		return &method.Fault{Condition: method.Conflict, Message: "session_id is that of another agent"}
-	case core.SeqExhausted:
+	case threadstore.SeqExhausted:
 		return &method.Fault{Condition: method.Conflict, Message: "the thread takes no more messages"}
-	case core.NoTarget:
+	case threadstore.NoTarget:
 		return &method.Fault{Condition: method.Invalid, Message: "target_agent_id is not a participant of the thread"}
-	case core.Unmanaged:
+	case threadstore.Unmanaged:
 		return &method.Fault{Condition: method.UnmanagedRuntime, Message: "the runtime of the target is not managed, and there is no fallback"}
-	case core.NoRuntime:
+	case threadstore.NoRuntime:
 		return &method.Fault{Condition: method.WakeFailed, Message: "the target has no live runtime, and there is no fallback"}
-	case core.HumanBusy:
+	case threadstore.HumanBusy:
 		return &method.Fault{Condition: method.HumanBusy, Message: "a person uses the runtime of the target"}
-	case core.NotStored:
+	case threadstore.NotStored:
 		return &method.Fault{Condition: method.Unavailable, Message: "changes cannot be stored now"}
 	}
 	s.cfg.Logger.Error("a message cannot be read", "error", r.Err)

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	core "trunkline/engine/threads"
-	"trunkline/engine/threads/prompt"
+	"trunkline/engine/threadstore"
+	"trunkline/engine/threadstore/prompt"
 	"trunkline/handlers/threads/supervisor"
 )
 
@@ -48,7 +48,7 @@ func (j *Jobs) Claim(ctx context.Context, attempts, runs int) (list []supervisor
 		job, err := j.job(a)
 		if err != nil {
 			j.s.cfg.Logger.Error("cannot wake an agent", "trigger_id", a.ID, "error", err)
-			j.s.engine.Finish(a.ID, core.CodeBadCommand, j.s.cfg.Now().UnixMilli())
+			j.s.engine.Finish(a.ID, threadstore.CodeBadCommand, j.s.cfg.Now().UnixMilli())
 			continue
 		}
 		list = append(list, job)
@@ -57,14 +57,14 @@ func (j *Jobs) Claim(ctx context.Context, attempts, runs int) (list []supervisor
 }
 
 // job completes an attempt by what it delivers.
-func (j *Jobs) job(a *core.Attempt) (out supervisor.Job, err error) {
+func (j *Jobs) job(a *threadstore.Attempt) (out supervisor.Job, err error) {
 	envelope := prompt.AppendEnvelope(nil, a.ID, a.ThreadID, a.Reason, []byte(a.Prompt))
 	out = supervisor.Job{TriggerID: a.ID, Envelope: envelope, Forced: a.Forced}
 	switch a.Attempt {
-	case core.FallbackResume:
+	case threadstore.FallbackResume:
 		out.Kind = supervisor.Resume
 		out.Argv, err = prompt.Argv(j.s.cfg.Resume, a.TargetSession, string(envelope))
-	case core.FallbackSpawn:
+	case threadstore.FallbackSpawn:
 		sum := j.s.summaryOf(a)
 		text := prompt.SpawnPrompt(nil, a.ThreadID, sum.Text, sum.OpenItems, envelope)
 		out.Kind = supervisor.Spawn
@@ -79,8 +79,8 @@ func (j *Jobs) job(a *core.Attempt) (out supervisor.Job, err error) {
 const summaryWindow = 200
 
 // summaryOf is the summary of a job's thread, empty where that cannot be read.
-func (s *Service) summaryOf(a *core.Attempt) core.Summary {
-	actor := core.Actor{Workspace: a.Workspace, Rank: core.Coordinator}
+func (s *Service) summaryOf(a *threadstore.Attempt) threadstore.Summary {
+	actor := threadstore.Actor{Workspace: a.Workspace, Rank: threadstore.Coordinator}
 	sum, _ := s.engine.Summarize(&actor, []byte(a.ThreadID), summaryWindow)
 	return sum
 }
@@ -109,7 +109,7 @@ func (j *Jobs) Finished(job supervisor.Job, o supervisor.Outcome) {
 func (j *Jobs) Tick(now time.Time) {
 	e, ms := j.s.engine, now.UnixMilli()
 	e.Sweep(ms)
-	total := e.Unread(ms, func(u core.Unread) {
+	total := e.Unread(ms, func(u threadstore.Unread) {
 		j.s.cfg.Logger.Info("participant has unread messages", "reason", "new_unread_dormant_participant", "thread_id", u.Thread, "agent_id", u.Agent,
 			"latest_seq", u.Latest, "trigger", u.Trigger)
 		if u.Trigger {
@@ -123,10 +123,10 @@ func (j *Jobs) Tick(now time.Time) {
 const unreadPrompt = "There are unread messages in this thread. Read them and reply where you are asked."
 
 // trigger makes a job for unread messages.
-func (j *Jobs) trigger(u core.Unread, now int64) {
-	a := core.Actor{Workspace: u.Workspace, Agent: core.SupervisorSender, Rank: core.Coordinator, Role: "coordinator"}
-	_, _, ref := j.s.engine.Trigger(&a, []byte(u.Thread), &core.Trigger{Target: u.Agent, Reason: "new_unread_messages", Prompt: unreadPrompt, Busy: j.s.cfg.Busy}, now)
-	if ref.Code != core.OK {
+func (j *Jobs) trigger(u threadstore.Unread, now int64) {
+	a := threadstore.Actor{Workspace: u.Workspace, Agent: threadstore.SupervisorSender, Rank: threadstore.Coordinator, Role: "coordinator"}
+	_, _, ref := j.s.engine.Trigger(&a, []byte(u.Thread), &threadstore.Trigger{Target: u.Agent, Reason: "new_unread_messages", Prompt: unreadPrompt, Busy: j.s.cfg.Busy}, now)
+	if ref.Code != threadstore.OK {
 		j.s.cfg.Logger.Warn("cannot wake an agent for unread messages", "thread_id", u.Thread, "agent_id", u.Agent, "code", int(ref.Code))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -28,8 +28,8 @@ func TestNoAllocs(t *testing.T) {
 		s := shared.s
 		if n := testing.AllocsPerRun(200, func() {
 			var used int
-			var v link.Verdict
-			if used, out, v = s.Feed(in, out[:0], link.Instant{}); used != len(in) || v != link.More {
+			var v connection.Verdict
+			if used, out, v = s.Feed(in, out[:0], connection.Instant{}); used != len(in) || v != connection.More {
 				t.Fatal(used, v)
 			}
 		}); n != 0 {
@@ -72,7 +72,7 @@ func TestNoAllocs(t *testing.T) {
 	} {
 		f(text, line, `{"ok":false,"error":"`+text)
 	}
-	shared.s.Drain(link.Now())
+	shared.s.Drain(connection.Now())
 	f("draining", `{"aid":"AID.NOOP.v1"}`, fault("shutting_down"))
 }
 
@@ -86,7 +86,7 @@ func TestNoAllocsOfOutput(t *testing.T) {
 	})
 	s := r.open(Unix).s
 	in, out := []byte(strings.Repeat(`{"aid":"AID.OUT.v1","inputs":{"a":[1,2,3]}}`+"\r\n", 16)), make([]byte, 0, 1<<14)
-	if n := testing.AllocsPerRun(100, func() { _, out, _ = s.Feed(in, out[:0], link.Instant{}) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { _, out, _ = s.Feed(in, out[:0], connection.Instant{}) }); n != 0 {
 		t.Errorf("%v allocations for 16 lines, want 0", n)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
@@ -262,8 +262,8 @@ func TestEmptyLine(t *testing.T) {
 func TestTurn(t *testing.T) {
 	p := newRig(t, nil).open(Unix)
 	in := []byte(strings.Repeat(`{"aid":"AID.NOOP.v1"}`+"\n", turnLines+1))
-	used, out, v := p.s.Feed(in, nil, link.Now())
-	if v != link.Yield || used != len(in)/(turnLines+1)*turnLines || strings.Count(string(out), "\n") != turnLines {
+	used, out, v := p.s.Feed(in, nil, connection.Now())
+	if v != connection.Yield || used != len(in)/(turnLines+1)*turnLines || strings.Count(string(out), "\n") != turnLines {
 		t.Errorf("%d of %d bytes, %v", used, len(in), v)
 	}
 }

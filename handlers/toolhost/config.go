@@ -4,9 +4,9 @@
 //	line ──► steps 1–6 (request.go) ──► idempotency, breaker, lease (call.go) ──► tool ──► reply
 //
 // A Server holds what all callers share: tools, leases, breakers and the idempotency table. A
-// session is one caller's stream of lines; it is a link.Session. It serves one line at a time:
-// tools that may block run on the executor, and the session takes no line until the reply is made.
-// Only its owner touches its state and its run; a call takes copies along.
+// session is one caller's stream of lines; it is a connection.Session. It serves one line at a
+// time: tools that may block run on the executor, and the session takes no line until the reply is
+// made. Only its owner touches its state and its run; a call takes copies along.
 //
 // The single-shot modes are in single.go; they share the parsing, the tools and the replies.
 package toolhost
@@ -26,8 +26,8 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
+	"trunkline/engine/connection"
 	"trunkline/engine/idem"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 	"trunkline/handlers/toolhost/selector"
@@ -72,7 +72,7 @@ type Config struct {
 	// Policy chooses tools for runs that want one. nil: the heuristic does.
 	Policy *selector.Policy
 	// Now reads the clocks. nil: the owner's.
-	Now func() link.Instant
+	Now func() connection.Instant
 	// Events gets what happened (toolhost §4.12), from any goroutine, and must be quick. nil: none.
 	Events func(Event)
 	// EventsWanted reports whether an event of that name has a subscriber; without one it is not
@@ -119,7 +119,7 @@ type Server struct {
 	ctx    context.Context  // ended by Close
 	cancel context.CancelFunc
 
-	unfinished *link.Budget // of all its connections
+	unfinished *connection.Budget // of all its connections
 
 	sessions atomic.Int64
 	counts   []toolCounts // by Entry.index
@@ -137,7 +137,7 @@ func New(cfg Config) *Server {
 	cfg.MaxLineBytes = min(cfg.MaxLineBytes, MaxLine)
 	cfg.UnfinishedLinesBytes = cmp.Or(max(cfg.UnfinishedLinesBytes, 0), DefaultUnfinished)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.len()), unfinished: link.NewBudget(cfg.UnfinishedLinesBytes)}
+	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.len()), unfinished: connection.NewBudget(cfg.UnfinishedLinesBytes)}
 	s.meters(cfg.Recorder)
 	s.clock, s.memo = s.wall, idem.NewMemo()
 	s.calls.New = func() any { return new(call) }
@@ -151,7 +151,7 @@ func New(cfg Config) *Server {
 }
 
 // now returns the owner's reading of the clocks, or the test's.
-func (s *Server) now(owner link.Instant) link.Instant {
+func (s *Server) now(owner connection.Instant) connection.Instant {
 	if s.cfg.Now != nil {
 		return s.cfg.Now()
 	}
@@ -162,7 +162,7 @@ func (s *Server) mono() int64 {
 	if s.cfg.Now != nil {
 		return s.cfg.Now().Mono
 	}
-	return link.Mono()
+	return connection.Mono()
 }
 
 // closeWithin is how long Close waits for tools: one that hangs must not keep the server.
@@ -206,13 +206,13 @@ const (
 )
 
 // DefaultUnfinished is how many bytes of unfinished lines, and of lines read ahead, all connections
-// of a server may hold together, beside link.OwnInput bytes each.
+// of a server may hold together, beside connection.OwnInput bytes each.
 const DefaultUnfinished = 256 << 20
 
 var lineEnd = []byte{'\n'}
 
 // SocketLimits are those of TCP and unix sockets, of which the latter may be idle.
-func (s *Server) SocketLimits() link.Limits {
+func (s *Server) SocketLimits() connection.Limits {
 	l := StdinLimits()
 	l.IdleAfter, l.FrameWithin, l.SendWithin = int64(idleAfter), int64(lineWithin), int64(sendWithin)
 	l.LateFrame = func(dst []byte) []byte { return appendFault(dst, "read timeout", requestID{}) }
@@ -221,14 +221,14 @@ func (s *Server) SocketLimits() link.Limits {
 }
 
 // StdinLimits are those of a session over stdin and stdout: it waits for as long as it takes.
-func StdinLimits() link.Limits {
-	return link.Limits{
+func StdinLimits() connection.Limits {
+	return connection.Limits{
 		DrainWithin: int64(drainWithin),
 		UnsentBytes: unsentBytes,
 		AheadBytes:  heldBytes,
 		AheadFrames: heldLines,
 		FramesIn:    func(b []byte) int { return bytes.Count(b, lineEnd) },
-		ChunkBytes:  link.DefaultChunkBytes,
+		ChunkBytes:  connection.DefaultChunkBytes,
 		FrameBytes:  MaxLine + len("\r\n"),
 		EndOfInput:  "\n",
 	}
@@ -237,8 +237,8 @@ func StdinLimits() link.Limits {
 // AppendRefusal appends what a connection gets that is one too many.
 func AppendRefusal(dst []byte) []byte { return appendFault(dst, "too many connections", requestID{}) }
 
-// OpenSocket is a link.Opener. Idempotency keys belong to the principal (toolhost §2.3).
-func (s *Server) OpenSocket(p *link.Port) link.Session {
+// OpenSocket is a connection.Opener. Idempotency keys belong to the principal (toolhost §2.3).
+func (s *Server) OpenSocket(p *connection.Port) connection.Session {
 	switch {
 	case strings.HasPrefix(p.Remote(), stream.UnixPeer):
 		return s.open(p, Unix, p.Remote())
@@ -248,10 +248,10 @@ func (s *Server) OpenSocket(p *link.Port) link.Session {
 	return s.open(p, TCP, "anon")
 }
 
-// OpenStdin makes the session over stdin and stdout; it is a link.Opener.
-func (s *Server) OpenStdin(p *link.Port) link.Session { return s.open(p, Stdin, "stdin") }
+// OpenStdin makes the session over stdin and stdout; it is a connection.Opener.
+func (s *Server) OpenStdin(p *connection.Port) connection.Session { return s.open(p, Stdin, "stdin") }
 
-func (s *Server) open(p *link.Port, via Transport, principal string) *session {
+func (s *Server) open(p *connection.Port, via Transport, principal string) *session {
 	s.sessions.Add(1)
 	o := &session{srv: s, port: p, via: via, principal: []byte(principal), authed: via != TCP || s.cfg.APIToken == ""}
 	if !o.authed {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 )
@@ -179,7 +179,7 @@ type stdio struct {
 
 // TestHeldLimits states what may wait (toolhost §2.2).
 func TestHeldLimits(t *testing.T) {
-	for _, l := range []link.Limits{StdinLimits(), new(Server).SocketLimits()} {
+	for _, l := range []connection.Limits{StdinLimits(), new(Server).SocketLimits()} {
 		if l.AheadBytes != 16<<20 || l.AheadFrames != 1024 || l.FramesIn([]byte("{}\n{}\n{}")) != 2 {
 			t.Errorf("%+v", l)
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/toolhost/selector"
 	"trunkline/handlers/toolhost/tool"
 )
@@ -83,7 +83,7 @@ func (s *Server) selected(run *selector.Run, step *selector.Step) {
 }
 
 // wall is the clock of timestamps.
-func (s *Server) wall() time.Time { return time.UnixMilli(s.now(link.Now()).Wall) }
+func (s *Server) wall() time.Time { return time.UnixMilli(s.now(connection.Now()).Wall) }
 
 func (s *Server) timeoutOf(e *Entry) time.Duration {
 	if e != nil && e.Timeout > 0 {

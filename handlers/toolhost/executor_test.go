@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/toolhost/selector"
 	"trunkline/handlers/toolhost/tool"
 )
@@ -158,7 +158,7 @@ func TestPoliciesDoNotDelayTools(t *testing.T) {
 	}
 	vars := map[string]string{"MACHINA_POLICY_CMD": "sh policies/p.sh", "MACHINA_POLICY_TIMEOUT_MS": "60000", "PATH": os.Getenv("PATH")}
 	r := newRig(t, func(c *Config) {
-		c.Executors, c.Policy = 2, selector.PolicyFrom(func(name string) string { return vars[name] }, root, link.Mono)
+		c.Executors, c.Policy = 2, selector.PolicyFrom(func(name string) string { return vars[name] }, root, connection.Mono)
 	})
 	var peers []*peer
 	for range 4 {

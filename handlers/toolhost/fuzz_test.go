@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // checkProgram runs a program on a session: each line of it is one request, fed in pieces of the
@@ -51,7 +51,7 @@ func checkProgram(t *testing.T, via Transport, program []byte, piece int) {
 	if got > want || got < want && !p.closed || ends && got == want && !p.closed {
 		t.Fatalf("%d replies to %d lines (closed: %v): %q\n%s", got, want, p.closed, program, replies.String())
 	}
-	p.s.Drain(link.Now())
+	p.s.Drain(connection.Now())
 	if st := r.srv.Stats(); !p.s.Load().Done || st.InFlight != 0 || r.srv.idem.InFlight() != 0 {
 		t.Fatalf("left: %+v", st)
 	}

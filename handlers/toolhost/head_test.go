@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/idem"
-	"trunkline/engine/link"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -105,8 +105,8 @@ func TestBareLinesAreBounded(t *testing.T) {
 	p.ask(line)
 	text := []byte(`"` + strings.Repeat("x", 300<<10) + `"`)
 	p.s.(*session).last.Tool = toolFunc(func(context.Context, *tool.Call) tool.Result { return tool.Result{Output: text} })
-	used, out, v := p.s.Feed([]byte(strings.Repeat(line+"\n", 2*maxBare)), nil, link.Now())
-	if want := 4; v != link.Yield || used != want*(len(line)+1) || bytes.Count(out, []byte("\n")) != want {
+	used, out, v := p.s.Feed([]byte(strings.Repeat(line+"\n", 2*maxBare)), nil, connection.Now())
+	if want := 4; v != connection.Yield || used != want*(len(line)+1) || bytes.Count(out, []byte("\n")) != want {
 		t.Errorf("%d lines taken, %d bytes of replies, verdict %v, want %d lines", used/(len(line)+1), len(out), v, want)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -68,7 +68,7 @@ func TestOpeners(t *testing.T) {
 	f := func(token, remote string, via Transport, principal string, authed bool) {
 		t.Helper()
 		r := newRig(t, func(c *Config) { c.APIToken = token })
-		s := r.srv.OpenSocket(link.NewPort(1, remote)).(*session)
+		s := r.srv.OpenSocket(connection.NewPort(1, remote)).(*session)
 		defer s.Closed()
 		if s.via != via || string(s.principal) != principal || s.authed != authed {
 			t.Errorf("%s: %d %s %v", remote, s.via, s.principal, s.authed)
@@ -78,7 +78,7 @@ func TestOpeners(t *testing.T) {
 	f("x", "uid:1000", Unix, "uid:1000", true)
 	f("", "127.0.0.1:5", TCP, "anon", true)
 	f("x", "127.0.0.1:5", TCP, "token", false)
-	s := newRig(t, nil).srv.OpenStdin(link.NewPort(1, "")).(*session)
+	s := newRig(t, nil).srv.OpenStdin(connection.NewPort(1, "")).(*session)
 	defer s.Closed()
 	if s.via != Stdin || string(s.principal) != "stdin" {
 		t.Errorf("stdin: %d %s", s.via, s.principal)

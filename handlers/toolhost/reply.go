@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"trunkline/codec/jsonx"
+	"trunkline/engine/connection"
 	"trunkline/engine/idem"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
@@ -201,14 +201,14 @@ func failed(reply []byte) int64 {
 // left takes the time of the replies that have left.
 func (s *session) left() {
 	if !s.answered.Empty() {
-		s.answered.Record(s.srv.meter, link.Mono(), s.port)
+		s.answered.Record(s.srv.meter, connection.Mono(), s.port)
 	}
 }
 
 // lose takes the time of a call whose reply has no connection any more.
-func (s *session) lose(c *call) { s.srv.meter.Record(c.row, link.Mono()-c.came, 1, 1, s.port) }
+func (s *session) lose(c *call) { s.srv.meter.Record(c.row, connection.Mono()-c.came, 1, 1, s.port) }
 
-// Report implements link.Reporter.
+// Report implements connection.Reporter.
 func (s *session) Report() (inFlight, streams int64) {
 	if s.blocked {
 		inFlight = 1

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/toolhost/sessionstate"
 )
 
@@ -336,7 +336,7 @@ func (s *session) serveBare(e *Entry, in, out []byte, start, most int) (used, li
 	c.entry, c.id = e, requestID{}
 	c.req.input = append(c.req.input[:0], emptyObject...)
 	bad := int64(0)
-	for more := true; more; more = lines < most && len(out)-start <= link.DefaultUnsentBytes && e.bare(in[used:]) {
+	for more := true; more; more = lines < most && len(out)-start <= connection.DefaultUnsentBytes && e.bare(in[used:]) {
 		c.fast, c.lean = true, !s.observed
 		at := len(out)
 		out = c.run(out)

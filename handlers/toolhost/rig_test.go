@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
@@ -82,7 +82,7 @@ func newRig(t testing.TB, change func(*Config)) *rig {
 		t.Fatal(err)
 	}
 	cfg := Config{Registry: reg, EnforceLeases: EnforceOff, Executors: 8, Events: r.events.add,
-		Now: func() link.Instant { return link.Instant{Mono: r.clock.Load(), Wall: 1_700_000_000_000} }}
+		Now: func() connection.Instant { return connection.Instant{Mono: r.clock.Load(), Wall: 1_700_000_000_000} }}
 	if change != nil {
 		change(&cfg)
 	}
@@ -155,8 +155,8 @@ func (r *rig) external(_ context.Context, c *tool.Call) tool.Result {
 type peer struct {
 	t    testing.TB
 	r    *rig
-	s    link.Session
-	port *link.Port
+	s    connection.Session
+	port *connection.Port
 	// wake has a token once the session wants to be pumped.
 	wake    chan struct{}
 	in, out []byte
@@ -167,15 +167,15 @@ type peer struct {
 func (r *rig) open(via Transport) *peer { return r.openAs(via, "somebody") }
 
 func (r *rig) openAs(via Transport, principal string) *peer {
-	p := &peer{t: r.t, r: r, port: link.NewPort(1, principal), wake: make(chan struct{}, 1)}
+	p := &peer{t: r.t, r: r, port: connection.NewPort(1, principal), wake: make(chan struct{}, 1)}
 	p.port.SetOwner(p)
 	p.s = r.srv.open(p.port, via, principal)
 	r.t.Cleanup(p.close)
 	return p
 }
 
-// Wake implements link.Owner.
-func (p *peer) Wake(*link.Port) {
+// Wake implements connection.Owner.
+func (p *peer) Wake(*connection.Port) {
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -195,13 +195,13 @@ func (p *peer) close() {
 func (p *peer) feed() {
 	for !p.blocked && !p.closed {
 		lent := append([]byte(nil), p.in...)
-		used, out, v := p.s.Feed(lent, p.out, link.Now())
+		used, out, v := p.s.Feed(lent, p.out, connection.Now())
 		for i := range lent {
 			lent[i] = 0xcc
 		}
 		p.in, p.out = p.in[used:], out
-		p.blocked, p.closed = v == link.Blocked, v == link.Close
-		if v == link.More {
+		p.blocked, p.closed = v == connection.Blocked, v == connection.Close
+		if v == connection.More {
 			return
 		}
 	}
@@ -216,7 +216,7 @@ func (p *peer) pump() {
 		p.t.Fatal("nothing wakes the session")
 	}
 	p.port.Rearm()
-	p.out, _ = p.s.Pump(p.out, link.DefaultChunkBytes, link.Now())
+	p.out, _ = p.s.Pump(p.out, connection.DefaultChunkBytes, connection.Now())
 	p.blocked = false
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"trunkline/codec/jsonx"
 	"trunkline/codec/ndjson"
+	"trunkline/engine/connection"
 	"trunkline/engine/idem"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/handlers/toolhost/selector"
 	"trunkline/handlers/toolhost/sessionstate"
@@ -33,11 +33,11 @@ const (
 // session is one stream of lines (toolhost §2.2). What is above mu belongs to its owner.
 type session struct {
 	srv       *Server
-	port      *link.Port
+	port      *connection.Port
 	via       Transport
 	principal []byte
-	now       link.Instant // of the turn
-	keyNow    int64        // of the turn, by the clock of the keys; 0: not read yet
+	now       connection.Instant // of the turn
+	keyNow    int64              // of the turn, by the clock of the keys; 0: not read yet
 
 	state    sessionstate.State
 	room     sessionstate.Room // of state
@@ -77,10 +77,10 @@ func (s *session) nowMono() int64 { return s.srv.mono() }
 
 func (s *session) enforced() bool { return s.srv.cfg.EnforceLeases.on(s.via) }
 
-// Feed implements link.Session.
-func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
+// Feed implements connection.Session.
+func (s *session) Feed(in, out []byte, now connection.Instant) (used int, outAfter []byte, v connection.Verdict) {
 	if s.blocked {
-		return 0, out, link.Blocked
+		return 0, out, connection.Blocked
 	}
 	s.now, s.observed, s.keyNow, s.came = s.srv.now(now), s.srv.hasSubscriber(toolFinished), 0, now.Mono
 	start := len(out)
@@ -97,11 +97,11 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	return used, out, v
 }
 
-func (s *session) feed(in, out []byte) (used int, outAfter []byte, v link.Verdict) {
+func (s *session) feed(in, out []byte) (used int, outAfter []byte, v connection.Verdict) {
 	start := len(out)
 	for lines := 0; ; lines++ {
-		if lines == turnLines || used >= turnBytes || len(out)-start > link.DefaultUnsentBytes {
-			return used, out, link.Yield
+		if lines == turnLines || used >= turnBytes || len(out)-start > connection.DefaultUnsentBytes {
+			return used, out, connection.Yield
 		}
 		if e := s.last; e != nil && e.bare(in[used:]) && s.answersBare(e) {
 			var taken, n int
@@ -112,28 +112,28 @@ func (s *session) feed(in, out []byte) (used int, outAfter []byte, v link.Verdic
 		line, n, st := s.next(in[used:])
 		switch st {
 		case ndjson.More:
-			return used + n, out, link.More
+			return used + n, out, connection.More
 		case ndjson.TooLong:
 			used += n
 			out = appendFault(out, s.longLine(), requestID{})
 			s.answered.Add(s.srv.invalid, s.came, 1, 1)
 			if s.via != Stdin {
-				return used, out, link.Close
+				return used, out, connection.Close
 			}
 			continue
 		}
 		if len(line) == 0 {
-			return used + n, out, link.Close // the graceful end of this stream (D2)
+			return used + n, out, connection.Close // the graceful end of this stream (D2)
 		}
 		var waits bool
 		if out, waits = s.serve(line, out); waits {
 			if s.waits {
-				return used, out, link.Blocked // the line is read again
+				return used, out, connection.Blocked // the line is read again
 			}
-			return used + n, out, link.Blocked
+			return used + n, out, connection.Blocked
 		}
 		if used += n; s.closing || !s.authed && s.said+len(out)-start > guestReplies {
-			return used, out, link.Close
+			return used, out, connection.Close
 		}
 	}
 }
@@ -306,8 +306,8 @@ func (s *session) Wake(r *idem.Stored) {
 	s.port.Wake()
 }
 
-// Pump implements link.Session.
-func (s *session) Pump(out []byte, _ int, now link.Instant) (outAfter []byte, more bool) {
+// Pump implements connection.Session.
+func (s *session) Pump(out []byte, _ int, now connection.Instant) (outAfter []byte, more bool) {
 	s.now = s.srv.now(now)
 	s.mu.Lock()
 	c, woken, found := s.ready, s.woken, s.found
@@ -333,22 +333,24 @@ func (s *session) Pump(out []byte, _ int, now link.Instant) (outAfter []byte, mo
 	return out, false
 }
 
-// EOF implements link.Session: what was taken is answered.
-func (s *session) EOF(link.Instant) { s.eof = true }
+// EOF implements connection.Session: what was taken is answered.
+func (s *session) EOF(connection.Instant) { s.eof = true }
 
-// Drain implements link.Session: running tools are waited for, later lines are refused.
-func (s *session) Drain(link.Instant) {
+// Drain implements connection.Session: running tools are waited for, later lines are refused.
+func (s *session) Drain(connection.Instant) {
 	s.draining = true
 	s.srv.drains.wait(s, s.port.Wake)
 }
 
-// Load implements link.Session. Unix peers and stdin may be silent for any time (toolhost §2.2).
-func (s *session) Load() link.Load {
+// Load implements connection.Session. Unix peers and stdin may be silent for any time (toolhost
+// §2.2).
+func (s *session) Load() connection.Load {
 	over := s.eof || s.draining && s.srv.drains.idle()
-	return link.Load{Busy: s.blocked || s.via != TCP, Done: over && !s.blocked, Until: s.until}
+	return connection.Load{Busy: s.blocked || s.via != TCP, Done: over && !s.blocked, Until: s.until}
 }
 
-// Closed implements link.Session. A running tool goes on: its outcome is kept for its key (§2.3).
+// Closed implements connection.Session. A running tool goes on: its outcome is kept for its key
+// (§2.3).
 func (s *session) Closed() {
 	if s.waits {
 		s.srv.idem.Cancel(s.waitsFor, s)

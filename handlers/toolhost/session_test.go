@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // A client that goes away does not end its tool; a result with a key is kept (toolhost §2.3).
@@ -37,23 +37,23 @@ func TestLoad(t *testing.T) {
 	r := newRig(t, nil)
 	f := func(p *peer, busy, done bool) {
 		t.Helper()
-		if got := p.s.Load(); got != (link.Load{Busy: busy, Done: done}) {
+		if got := p.s.Load(); got != (connection.Load{Busy: busy, Done: done}) {
 			t.Errorf("%+v", got)
 		}
 	}
 	for _, via := range []Transport{Stdin, Unix, TCP} {
 		p := r.open(via)
 		f(p, via != TCP, false)
-		p.s.EOF(link.Now())
+		p.s.EOF(connection.Now())
 		f(p, via != TCP, true)
 	}
 	p := r.open(TCP)
 	p.begin(`{"aid":"AID.WAIT.v1"}`)
 	r.awayBegun()
 	f(p, true, false)
-	p.s.EOF(link.Now())
+	p.s.EOF(connection.Now())
 	f(p, true, false)
-	if used, _, v := p.s.Feed([]byte("{}\n"), nil, link.Now()); used != 0 || v != link.Blocked {
+	if used, _, v := p.s.Feed([]byte("{}\n"), nil, connection.Now()); used != 0 || v != connection.Blocked {
 		t.Errorf("a blocked session took %d bytes, %v", used, v)
 	}
 	close(r.gate)
@@ -70,8 +70,8 @@ func TestDrain(t *testing.T) {
 	busy.begin(line)
 	r.awayBegun()
 	waits.begin(line, `{"aid":"AID.NOOP.v1"}`)
-	idle.s.Drain(link.Now())
-	gone.s.Drain(link.Now())
+	idle.s.Drain(connection.Now())
+	gone.s.Drain(connection.Now())
 	gone.close()
 	for _, late := range []string{`{"aid":"AID.NOOP.v1"}`, `{"aid":"_health"}`, `{}`} {
 		idle.want(late, fault("shutting_down"))
@@ -87,14 +87,14 @@ func TestDrain(t *testing.T) {
 	if !idle.s.Load().Done {
 		t.Error("nothing runs any more, and the session stays")
 	}
-	busy.s.Drain(link.Now())
+	busy.s.Drain(connection.Now())
 	if busy.feed(); !busy.s.Load().Done || string(busy.out) == "" {
 		t.Error("the last reply is missing")
 	}
 	if got := waits.end(); got != hitReply+"\n"+okReply {
 		t.Error(got)
 	}
-	waits.s.Drain(link.Now())
+	waits.s.Drain(connection.Now())
 	if !waits.s.Load().Done {
 		t.Error("not done")
 	}
@@ -162,7 +162,7 @@ func TestLimits(t *testing.T) {
 		string(sock.LateFrame(nil)) != fault("read timeout")+"\n" {
 		t.Errorf("%+v", sock)
 	}
-	for _, l := range []link.Limits{in, sock} {
+	for _, l := range []connection.Limits{in, sock} {
 		if l.FrameBytes != MaxLine+2 || l.UnsentBytes != 8<<20 || l.DrainWithin != 10e9 || l.EndOfInput != "\n" {
 			t.Errorf("%+v", l)
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/toolhost/sessionstate"
 	"trunkline/handlers/toolhost/tool"
 )
@@ -50,7 +50,7 @@ func stressServer(t *testing.T, y *runCounter) *Server {
 		return Entry{Descriptor: tool.Descriptor{AID: aid, Fast: fast, SideEffects: []string{"write"}}, Tool: toolFunc(y.run)}
 	}
 	guarded := entry("AID.C.v1", false)
-	guarded.External, guarded.Breaker = true, tool.NewBreaker(tool.BreakerConfig{Now: func() int64 { return link.Now().Mono }})
+	guarded.External, guarded.Breaker = true, tool.NewBreaker(tool.BreakerConfig{Now: func() int64 { return connection.Now().Mono }})
 	reg, err := NewRegistry([]Entry{entry("AID.A.v1", false), entry("AID.B.v1", true), guarded})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestStress(t *testing.T) {
 func stressSession(r *rig, seed int) {
 	rnd := rand.New(rand.NewPCG(uint64(seed), 1))
 	for range 4 {
-		p := &peer{t: r.t, r: r, port: link.NewPort(1, ""), wake: make(chan struct{}, 1)}
+		p := &peer{t: r.t, r: r, port: connection.NewPort(1, ""), wake: make(chan struct{}, 1)}
 		p.port.SetOwner(p)
 		p.s = r.srv.open(p.port, Unix, "all")
 		for range 40 {
@@ -106,7 +106,7 @@ func stressSession(r *rig, seed int) {
 			_ = p.ask(`{"aid":"_stats"}`)
 		}
 		if rnd.IntN(2) == 0 {
-			p.s.Drain(link.Now())
+			p.s.Drain(connection.Now())
 			p.begin(`{"aid":"AID.A.v1"}`)
 			p.s.Load()
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // TestTwoReadingsForARow: the calls of one tool on the loop that follow one another cost two
@@ -15,9 +15,9 @@ func TestTwoReadingsForARow(t *testing.T) {
 	reads := int64(0)
 	r := newRig(t, func(c *Config) {
 		c.Events = nil
-		c.Now = func() link.Instant {
+		c.Now = func() connection.Instant {
 			reads++
-			return link.Instant{Mono: int64(time.Hour) + reads*int64(time.Millisecond)}
+			return connection.Instant{Mono: int64(time.Hour) + reads*int64(time.Millisecond)}
 		}
 	})
 	const call, other = `{"aid":"AID.COUNT.v1"}` + "\n", `{"aid":"AID.NOOP.v1"}` + "\n"
@@ -25,11 +25,11 @@ func TestTwoReadingsForARow(t *testing.T) {
 	calls, rows := int64(0), time.Duration(0)
 	f := func(in string, wantReads, wantRows int64) {
 		t.Helper()
-		s := r.srv.OpenSocket(link.NewPort(1, "127.0.0.1:1"))
+		s := r.srv.OpenSocket(connection.NewPort(1, "127.0.0.1:1"))
 		defer s.Closed()
 		before := reads
-		used, _, v := s.Feed([]byte(in), nil, link.Instant{})
-		if used != len(in) || v != link.More || reads-before != 1+wantReads {
+		used, _, v := s.Feed([]byte(in), nil, connection.Instant{})
+		if used != len(in) || v != connection.More || reads-before != 1+wantReads {
 			t.Errorf("%q: %d used, verdict %d, %d readings, want %d", in, used, v, reads-before-1, wantReads)
 		}
 		calls, rows = calls+int64(strings.Count(in, call)), rows+time.Duration(wantRows)
@@ -49,10 +49,10 @@ func TestTwoReadingsForARow(t *testing.T) {
 // TestNothingIsHeldBetweenTurns: what a call needs belongs to the session only while it is fed.
 func TestNothingIsHeldBetweenTurns(t *testing.T) {
 	r := newRig(t, nil)
-	s := r.srv.OpenSocket(link.NewPort(1, "127.0.0.1:1")).(*session)
+	s := r.srv.OpenSocket(connection.NewPort(1, "127.0.0.1:1")).(*session)
 	defer s.Closed()
 	for _, in := range []string{`{"aid":"AID.COUNT.v1"}` + "\n", "no JSON\n", "half a line", "\n\n"} {
-		if s.Feed([]byte(in), nil, link.Instant{}); s.spare != nil {
+		if s.Feed([]byte(in), nil, connection.Instant{}); s.spare != nil {
 			t.Errorf("after %q it has a call", in)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // Client is a connection with one request at a time, for what happens beside a load: settings,
-// probes, attacks. It takes and gives frames as they are, which handlers/ipc/client does not.
+// probes, attacks. It takes and gives frames as they are, which handlers/ipc/ipcclient does not.
 type Client struct {
 	net.Conn
 	in  *bufio.Reader

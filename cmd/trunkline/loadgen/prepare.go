@@ -9,7 +9,7 @@ import (
 
 	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // ErrPrepare is the error of processes, threads or projects that the mix works on and that are not
@@ -88,7 +88,7 @@ func (g *generator) pidOf(conn int64) string {
 // preparation conn is the connection that created: requests of one connection take effect in the
 // order sent, so those that were given up without a reply come before their end. It is nil
 // otherwise.
-func (g *generator) cleanUp(ctx context.Context, conn *client.Conn) {
+func (g *generator) cleanUp(ctx context.Context, conn *ipcclient.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
 	switch g.plan.Target.Protocol {
@@ -143,20 +143,20 @@ func (g *generator) sentUpTo() (k int64) {
 }
 
 // caller connects to the target for calls beside the load.
-func (g *generator) caller(ctx context.Context) (*client.Conn, error) {
+func (g *generator) caller(ctx context.Context) (*ipcclient.Conn, error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	nc, err := g.plan.Target.dial(dialing)
 	if err != nil {
 		return nil, fmt.Errorf("%w to %s: %w", ErrConnect, g.plan.Target.Addr, err)
 	}
-	return client.New(nc), nil
+	return ipcclient.New(nc), nil
 }
 
 // callAll makes n calls of a kernel method; an empty body leaves one out, and errors of one code
 // do not matter. The first other one ends it, and gives up the calls in flight: they may still take
 // effect.
-func callAll(ctx context.Context, conn *client.Conn, method string, n int64, body func(i int64) string, fine wire.Code) error {
+func callAll(ctx context.Context, conn *ipcclient.Conn, method string, n int64, body func(i int64) string, fine wire.Code) error {
 	return each(ctx, callers, n, func(ctx context.Context, i int64) error {
 		text := body(i)
 		if text == "" {
@@ -169,7 +169,7 @@ func callAll(ctx context.Context, conn *client.Conn, method string, n int64, bod
 		limited, cancel := context.WithTimeout(ctx, callTime)
 		defer cancel()
 		_, err = conn.Call(limited, "kernel", method, packed)
-		said := (*client.Error)(nil)
+		said := (*ipcclient.Error)(nil)
 		switch {
 		case errors.As(err, &said) && said.Code == fine:
 			return nil

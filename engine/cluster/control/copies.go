@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
 )
 
@@ -273,7 +273,7 @@ func (w *copyWatch) checked(since time.Time) bool {
 
 // await waits until is returns true, a while at most.
 func await(ctx context.Context, is func() bool) {
-	for end := time.Now().Add(answersWithin); !is() && time.Now().Before(end) && link.Pause(ctx, verifyPause); {
+	for end := time.Now().Add(answersWithin); !is() && time.Now().Before(end) && connection.Pause(ctx, verifyPause); {
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/engine/link"
 )
 
 const (
@@ -160,7 +160,7 @@ func (w *copyWatch) elsewhere(ctx context.Context, lost error) bool {
 		}
 		return w.handOver(ctx, keepers)
 	}
-	return link.Pause(ctx, openAttempt/4) // a leader is being elected
+	return connection.Pause(ctx, openAttempt/4) // a leader is being elected
 }
 
 // handOver has a whole copy lead the stream, and returns false where there is none.
@@ -176,7 +176,7 @@ func (w *copyWatch) handOver(ctx context.Context, keepers []natslog.Keeper) bool
 		if err != nil {
 			w.node.log.Warn("the leader of the stream does not change", "err", err)
 		}
-		link.Pause(ctx, answerWithin(w.node.term))
+		connection.Pause(ctx, answerWithin(w.node.term))
 		if now, err := w.log.Keepers(ctx); err == nil && now[0].Server != keepers[0].Server {
 			w.node.log.Info("another server leads the stream of the journal", "server", now[0].Server)
 			return true

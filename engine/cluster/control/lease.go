@@ -12,7 +12,7 @@ import (
 	"trunkline/engine/cluster/owner"
 	"trunkline/engine/cluster/peer"
 	"trunkline/engine/cluster/upstream"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
 	"trunkline/engine/store"
 	"trunkline/engine/stream"
@@ -121,7 +121,7 @@ func (n *Node) Upstream(service string) upstream.Config {
 			if err == nil || ctx.Err() != nil || l.ended.Err() == nil {
 				return conn, owns, err
 			}
-			if !link.Pause(ctx, ownerChecks) { // another replica takes the place of this one
+			if !connection.Pause(ctx, ownerChecks) { // another replica takes the place of this one
 				return nil, nil, ctx.Err()
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"trunkline/engine/cluster/node"
 	"trunkline/engine/cluster/owner"
 	"trunkline/engine/cluster/peer"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // Config is what a Node is made of. Embedded or Servers is set.
@@ -288,7 +288,7 @@ const watchEvery = 2 * time.Second
 // good on a disk without room: only a new process starts it, and the node would go on without a
 // copy of its own. A connection that breaks is there again at the second look.
 func (n *Node) watchServer() {
-	for missed := false; link.Pause(n.closed, watchEvery); {
+	for missed := false; connection.Pause(n.closed, watchEvery); {
 		h := n.member.Health(n.closed)
 		if missed && !h.Connected && n.closed.Err() == nil {
 			n.lose(fmt.Errorf("the server of this node keeps no journal any more: %s", h.Problem))
@@ -337,7 +337,7 @@ const spaceEvery = 2 * time.Second
 // none of them can, this one stays the owner, and answers what it is asked to read.
 func (n *Node) watchSpace() {
 	why := ""
-	for was := false; link.Pause(n.closed, spaceEvery); {
+	for was := false; connection.Pause(n.closed, spaceEvery); {
 		now := n.host.Full()
 		n.full.Store(now && was)
 		if was = now; !n.full.Load() {

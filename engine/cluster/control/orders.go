@@ -11,7 +11,7 @@ import (
 
 	"trunkline/engine/cluster/node"
 	"trunkline/engine/cluster/owner"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
 )
 
@@ -249,7 +249,7 @@ func (n *Node) awaitOwner(ctx context.Context, partition int, to string) (string
 				}
 			}
 		}
-		if !link.Pause(ctx, ownerChecks) {
+		if !connection.Pause(ctx, ownerChecks) {
 			return "", errors.Join(fmt.Errorf("partition %d was handed over to node %q, which does not own it yet: see 'trunkline cluster status'", partition, to), err)
 		}
 	}
@@ -270,7 +270,7 @@ func (n *Node) drainNode(ctx context.Context) error {
 // nextOwners returns the nodes that can own what this one owns, by partition.
 func (n *Node) nextOwners(ctx context.Context) (next map[int]string, err error) {
 	for _, r := range n.replicas() {
-		for r.begins() && link.Pause(ctx, ownerChecks) {
+		for r.begins() && connection.Pause(ctx, ownerChecks) {
 		}
 	}
 	all, err := n.states(ctx)

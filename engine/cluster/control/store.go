@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"trunkline/engine/cluster/owner"
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/journal/replicated"
 	"trunkline/engine/journal/replicated/natslog"
-	"trunkline/engine/link"
 )
 
 // Store is the journal of a partition, which the nodes of a cluster share. The disk of the node has
@@ -50,7 +50,7 @@ func (l *Lease) OpenStore(ec embedded.Config) (*Store, error) {
 	if err == nil && ec.AcceptLoss {
 		// Records are given up without following the log: where there is an owner, it has written
 		// by the end of its lease, and the first append fails.
-		link.Pause(l.ended, l.node.term)
+		connection.Pause(l.ended, l.node.term)
 		err = l.ended.Err()
 	}
 	switch {
@@ -156,7 +156,7 @@ func attempts(ctx context.Context, open func(ctx context.Context) error) error {
 		err := open(attempt)
 		late := attempt.Err() != nil || natslog.Unanswered(err)
 		cancel()
-		if err == nil || !late || !link.Pause(ctx, openPause) {
+		if err == nil || !late || !connection.Pause(ctx, openPause) {
 			return err
 		}
 	}

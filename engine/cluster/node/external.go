@@ -19,7 +19,7 @@ import (
 	"github.com/nats-io/nkeys"
 	"golang.org/x/mod/semver"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // minPayload is the least that the largest message of an operator's servers may be, in bytes: a
@@ -185,7 +185,7 @@ func (e *external) awaitStreams(ctx context.Context) error {
 		if !leaderless {
 			return err
 		}
-		if !link.Pause(ctx, pollWhileJoins) {
+		if !connection.Pause(ctx, pollWhileJoins) {
 			return err
 		}
 	}

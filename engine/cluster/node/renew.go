@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 const (
@@ -109,7 +109,7 @@ func (cfg *Config) renew(ctx context.Context) error {
 
 // unchanged returns why the others may not have all that this node has acknowledged.
 func (cfg *Config) unchanged(ctx context.Context, was map[string]string) error {
-	if !link.Pause(ctx, renewAfter) {
+	if !connection.Pause(ctx, renewAfter) {
 		return ctx.Err()
 	}
 	others, err := cfg.others(ctx)

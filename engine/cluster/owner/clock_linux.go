@@ -3,7 +3,7 @@ package owner
 import (
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // Now reads the clock of leases, in nanoseconds. It goes on while the machine sleeps, as the clock
@@ -12,7 +12,7 @@ import (
 func Now() int64 {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {
-		return link.Mono()
+		return connection.Mono()
 	}
 	return t.Nano()
 }

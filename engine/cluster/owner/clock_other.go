@@ -2,8 +2,8 @@
 
 package owner
 
-import "trunkline/engine/link"
+import "trunkline/engine/connection"
 
 // Now reads the clock of leases, in nanoseconds. It may stop while the machine sleeps. It does not
 // allocate.
-func Now() int64 { return link.Mono() }
+func Now() int64 { return connection.Mono() }

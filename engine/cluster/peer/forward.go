@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // connect dials for what h describes; raw is below TLS.
@@ -127,7 +127,7 @@ func (f *Forwarder) Serve(ln Listener, service string) error {
 			case errors.Is(err, net.ErrClosed):
 				return fmt.Errorf("cannot accept clients: %w", err)
 			}
-			link.Pause(f.takes, acceptPause)
+			connection.Pause(f.takes, acceptPause)
 			continue
 		}
 		f.wg.Go(func() {
@@ -158,14 +158,14 @@ func (f *Forwarder) join(client net.Conn, service string) {
 	if f.cfg.Allow(client) != nil {
 		return
 	}
-	accepted := link.Mono()
+	accepted := connection.Mono()
 	hold, cancel := context.WithTimeout(f.ctx, f.cfg.Hold)
 	owner, owns, err := f.cfg.Owner(hold, service, f.cfg.Name(client))
 	cancel()
 	if err != nil {
 		return
 	}
-	if f.cfg.Term > 0 && link.Mono()-accepted > int64(f.cfg.Term) && hasSent(client) {
+	if f.cfg.Term > 0 && connection.Mono()-accepted > int64(f.cfg.Term) && hasSent(client) {
 		_ = owner.Close()
 		return
 	}

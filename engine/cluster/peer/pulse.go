@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 const (
@@ -38,7 +38,7 @@ type Dialer struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
-	looked  atomic.Int64 // when, in link.Mono
+	looked  atomic.Int64 // when, in connection.Mono
 	stopped atomic.Int64 // until when nothing is dialled
 
 	mu     sync.Mutex
@@ -49,14 +49,14 @@ type Dialer struct {
 func NewDialer(cfg *Config) *Dialer {
 	d := &Dialer{cfg: cfg, pulses: make(map[string]*pulse)}
 	d.ctx, d.stop = context.WithCancel(context.Background())
-	d.looked.Store(link.Mono())
+	d.looked.Store(connection.Mono())
 	d.wg.Go(func() {
 		tick := time.NewTicker(max(cfg.Term/looksPerTerm, time.Millisecond))
 		defer tick.Stop()
 		for cfg.Term > 0 {
 			select {
 			case <-tick.C:
-				d.mayDial(link.Mono())
+				d.mayDial(connection.Mono())
 			case <-d.ctx.Done():
 				return
 			}
@@ -98,7 +98,7 @@ func (d *Dialer) Dial(ctx context.Context, addr, service string, partition int, 
 	if err != nil {
 		return nil, err
 	}
-	if !d.mayDial(link.Mono()) {
+	if !d.mayDial(connection.Mono()) {
 		_ = raw.Close()
 		return nil, errStopped
 	}
@@ -160,9 +160,9 @@ func (d *Dialer) listen(addr string, p *pulse) {
 		p.err = err
 	}
 	close(p.ready)
-	for heard := link.Mono(); err == nil; {
+	for heard := connection.Mono(); err == nil; {
 		clock, err = readClock(c, raw, d.cfg.Term)
-		now := link.Mono()
+		now := connection.Mono()
 		if err != nil || now-heard > int64(d.cfg.Term) {
 			return // late, it may be this process that was stopped: what clients have sent is as old
 		}
@@ -193,7 +193,7 @@ func (s *Server) beat(c, raw net.Conn) {
 	defer tick.Stop()
 	for b := []byte{byte(accepted)}; ; b = b[:0] {
 		_ = raw.SetDeadline(time.Now().Add(max(s.cfg.Term, handshakeWithin)))
-		if _, err := c.Write(binary.BigEndian.AppendUint64(b, uint64(link.Mono()))); err != nil {
+		if _, err := c.Write(binary.BigEndian.AppendUint64(b, uint64(connection.Mono()))); err != nil {
 			return
 		}
 		select {
@@ -291,8 +291,8 @@ func (d *pieces) Read(p []byte) (n int, err error) {
 // effect.
 var errLate = errors.New("a forwarded request came later than a lease after it was sent")
 
-// arrivals notes when bytes come. Times are those of link.Mono. What waits here because the service
-// takes nothing is not late by that: as with one server, it is the service that is slow.
+// arrivals notes when bytes come. Times are those of connection.Mono. What waits here because the
+// service takes nothing is not late by that: as with one server, it is the service that is slow.
 type arrivals struct {
 	net.Conn
 	at   int64 // when the last ones came
@@ -305,9 +305,9 @@ func (a *arrivals) Read(p []byte) (n int, err error) {
 	if !a.more {
 		a.kept = 0
 	}
-	a.kept += link.Mono() - a.at
+	a.kept += connection.Mono() - a.at
 	n, err = a.Conn.Read(p)
-	a.at, a.more = link.Mono(), n == len(p)
+	a.at, a.more = connection.Mono(), n == len(p)
 	return n, err
 }
 

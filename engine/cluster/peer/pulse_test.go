@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // TestLatePieces: what was on its way for a term is used, and what took longer, or is dated later
@@ -75,7 +75,7 @@ func datedConnection(t *testing.T, secure *tls.Config) {
 	if err := got.(interface{ CloseWrite() error }).CloseWrite(); err != nil || <-answered != "answer" {
 		t.Errorf("the answer comes otherwise: %v", err)
 	}
-	c.(*dated).pulse.clock.Store(link.Mono() - 2*int64(cfg.Term))
+	c.(*dated).pulse.clock.Store(connection.Mono() - 2*int64(cfg.Term))
 	if _, err := c.Write([]byte("late")); err != nil {
 		t.Fatal(err)
 	}

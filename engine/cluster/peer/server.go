@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // Defaults and limits of Config.
@@ -110,7 +110,7 @@ func (s *Server) Serve() error {
 				return fmt.Errorf("cannot accept other nodes: %w", err)
 			}
 			s.cfg.Logger.Warn("cannot accept a connection of another node, trying again", "err", err)
-			link.Pause(s.ctx, acceptPause)
+			connection.Pause(s.ctx, acceptPause)
 			continue
 		}
 		greeted := s.begin(nc)
@@ -158,7 +158,7 @@ func (s *Server) greet(nc net.Conn, greeted func()) {
 	release := context.AfterFunc(s.ctx, func() { _ = nc.Close() })
 	defer release()
 	_ = nc.SetDeadline(time.Now().Add(handshakeWithin))
-	from := &arrivals{Conn: nc, at: link.Mono()}
+	from := &arrivals{Conn: nc, at: connection.Mono()}
 	var c net.Conn = from
 	if s.cfg.ServerTLS != nil {
 		c = tls.Server(from, s.cfg.ServerTLS)

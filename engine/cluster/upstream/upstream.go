@@ -1,5 +1,5 @@
 // Package upstream connects the clients of a node to the owners of partitions. Routers of protocols
-// share it: those of handlers/ipc/route and of handlers/threads/route.
+// share it: those of handlers/ipc/route and of handlers/threads/proxy.
 package upstream
 
 import (

@@ -9,7 +9,7 @@ import (
 
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/orchestration"
 )
 
@@ -17,15 +17,17 @@ import (
 var dayZero = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // clock is dayZero on both clocks, the monotonic one from an origin of its own.
-func clock() link.Instant { return link.Instant{Mono: int64(time.Hour), Wall: dayZero.UnixMilli()} }
+func clock() connection.Instant {
+	return connection.Instant{Mono: int64(time.Hour), Wall: dayZero.UnixMilli()}
+}
 
 // after is now d later.
-func after(now link.Instant, d time.Duration) link.Instant {
-	return link.Instant{Mono: now.Mono + int64(d), Wall: now.Wall + d.Milliseconds()}
+func after(now connection.Instant, d time.Duration) connection.Instant {
+	return connection.Instant{Mono: now.Mono + int64(d), Wall: now.Wall + d.Milliseconds()}
 }
 
 // stamp is now as the server writes times (envelope §3.6).
-func stamp(now link.Instant) string {
+func stamp(now connection.Instant) string {
 	return time.UnixMilli(now.Wall).UTC().Format("2006-01-02T15:04:05.000000Z")
 }
 
@@ -52,7 +54,7 @@ type reply struct {
 // replies are appended to what is already in the output. It is for one goroutine.
 type driver struct {
 	e    *orchestration.Engine
-	now  link.Instant
+	now  connection.Instant
 	call orchestration.Call
 	out  []byte
 	lent [][]byte

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"trunkline/codec/wire"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // model is the sessions of envelope §5.2 and the stored envelopes written plainly.
 type model struct {
-	now      link.Instant
+	now      connection.Instant
 	sessions map[string]*sessionModel
 	stored   map[string]bool
 }
@@ -100,7 +100,7 @@ func (s *sessionModel) instruction(kind, agent, reason, text string, pending boo
 	}}
 }
 
-func (s *sessionModel) terminate(now link.Instant, reason, text string) {
+func (s *sessionModel) terminate(now connection.Instant, reason, text string) {
 	s.env.set("terminated", true)
 	s.env.set("terminal_reason", reason)
 	s.env.set("termination_reason", text)
@@ -193,7 +193,7 @@ func (s *sessionModel) add(key string, n, most int64) {
 }
 
 // advance is steps 5 to 9: the text of the end it came to, "" if the session goes on.
-func (s *sessionModel) advance(now link.Instant, stage *stageModel, r report) string {
+func (s *sessionModel) advance(now connection.Instant, stage *stageModel, r report) string {
 	end := func(reason, text string) string {
 		s.terminate(now, reason, text)
 		return text

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/orchestration"
 	"trunkline/fuzz/rounds"
 )
@@ -161,5 +161,5 @@ func TestSnapshot(t *testing.T) {
 
 // digest asks for a digest at one time that all engines of a test share.
 func digest(e *orchestration.Engine) uint64 {
-	return e.Digest(&orchestration.Call{Now: link.Instant{Mono: 1 << 50, Wall: 1 << 40}})
+	return e.Digest(&orchestration.Call{Now: connection.Instant{Mono: 1 << 50, Wall: 1 << 40}})
 }

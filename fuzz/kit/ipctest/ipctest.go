@@ -12,8 +12,8 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/engine/cluster/upstream"
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
-	"trunkline/engine/link"
 	"trunkline/engine/reactor"
 	"trunkline/engine/runtime"
 	"trunkline/engine/store"
@@ -200,9 +200,9 @@ func (c *Config) state() runtime.Config {
 	cfg := c.stateConfig
 	cfg.Journaled = c.Store != nil
 	if c.Now != nil {
-		cfg.Now = func() link.Instant {
+		cfg.Now = func() connection.Instant {
 			mono, wall := c.Now()
-			return link.Instant{Mono: mono, Wall: wall}
+			return connection.Instant{Mono: mono, Wall: wall}
 		}
 	}
 	return cfg
@@ -211,9 +211,9 @@ func (c *Config) state() runtime.Config {
 func reactorConfig(c *Config, svc *ipc.Service) reactor.Config {
 	return reactor.Config{Loops: c.Loops, Config: stream.Config{
 		MaxConnections: c.MaxConnections, Open: svc.Open, Refuse: svc.AppendRefusal, Logger: c.Logger,
-		Limits: link.Limits{
+		Limits: connection.Limits{
 			IdleAfter: int64(c.ReadTimeout), FrameWithin: int64(c.ReadTimeout), SendWithin: int64(c.WriteTimeout),
-			DrainWithin: int64(c.ShutdownGrace), UnsentBytes: link.DefaultUnsentBytes, ChunkBytes: link.DefaultChunkBytes,
+			DrainWithin: int64(c.ShutdownGrace), UnsentBytes: connection.DefaultUnsentBytes, ChunkBytes: connection.DefaultChunkBytes,
 			FrameBytes: c.MaxFrameBytes + frame.PrefixSize,
 		},
 	}}

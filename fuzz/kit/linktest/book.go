@@ -3,12 +3,12 @@ package linktest
 import (
 	"sync"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // Limits are small enough for tests to reach, timers off.
-func Limits() link.Limits {
-	return link.Limits{
+func Limits() connection.Limits {
+	return connection.Limits{
 		UnsentBytes: 64 << 10,
 		ChunkBytes:  16 << 10,
 		FrameBytes:  8 << 20,
@@ -18,14 +18,14 @@ func Limits() link.Limits {
 
 // Book opens sessions and remembers them in order.
 type Book struct {
-	Limits link.Limits
+	Limits connection.Limits
 
 	mu       sync.Mutex
 	sessions []*Session
 }
 
-// Open is a link.Opener.
-func (b *Book) Open(p *link.Port) link.Session {
+// Open is a connection.Opener.
+func (b *Book) Open(p *connection.Port) connection.Session {
 	s := newSession(p, b.Limits)
 	b.mu.Lock()
 	defer b.mu.Unlock()

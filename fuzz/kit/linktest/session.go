@@ -4,17 +4,17 @@ import (
 	"encoding/binary"
 	"sync"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // FramesPerTurn is the session's share of one Feed.
 const FramesPerTurn = 256
 
-// Session serves one connection. Its exported methods beyond link.Session may be called from any
-// goroutine.
+// Session serves one connection. Its exported methods beyond connection.Session may be called from
+// any goroutine.
 type Session struct {
-	port   *link.Port
-	limits link.Limits
+	port   *connection.Port
+	limits connection.Limits
 
 	mu        sync.Mutex
 	queue     [][]byte // frames from elsewhere
@@ -30,36 +30,36 @@ type Session struct {
 	stop      chan struct{} // closed at EOF, drain and close: streams end
 }
 
-func newSession(p *link.Port, l link.Limits) *Session {
+func newSession(p *connection.Port, l connection.Limits) *Session {
 	return &Session{port: p, limits: l, stop: make(chan struct{})}
 }
 
-// Feed implements link.Session.
-func (s *Session) Feed(in, out []byte, _ link.Instant) (int, []byte, link.Verdict) {
+// Feed implements connection.Session.
+func (s *Session) Feed(in, out []byte, _ connection.Instant) (int, []byte, connection.Verdict) {
 	used := 0
 	for frames := 0; ; frames++ {
 		rest := in[used:]
 		if len(rest) < HeaderBytes {
-			return used, out, link.More
+			return used, out, connection.More
 		}
 		n := int(binary.BigEndian.Uint32(rest))
 		if n == 0 || n > s.limits.FrameBytes-HeaderBytes {
-			return used, out, link.Close
+			return used, out, connection.Close
 		}
 		if len(rest) < HeaderBytes+n {
-			return used, out, link.More
+			return used, out, connection.More
 		}
 		if s.waiting() {
-			return used, out, link.Blocked
+			return used, out, connection.Blocked
 		}
 		if frames == FramesPerTurn || len(out) > s.limits.UnsentBytes {
-			return used, out, link.Yield
+			return used, out, connection.Yield
 		}
 		body := rest[HeaderBytes : HeaderBytes+n]
 		used += HeaderBytes + n
 		var stop bool
 		if out, stop = s.serve(body[0], body[1:], out); stop {
-			return used, out, link.Close
+			return used, out, connection.Close
 		}
 	}
 }
@@ -132,8 +132,8 @@ func (s *Session) end() {
 	s.port.Wake()
 }
 
-// Pump implements link.Session.
-func (s *Session) Pump(out []byte, room int, _ link.Instant) ([]byte, bool) {
+// Pump implements connection.Session.
+func (s *Session) Pump(out []byte, room int, _ connection.Instant) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.panicPump {
@@ -151,8 +151,9 @@ func (s *Session) Pump(out []byte, room int, _ link.Instant) ([]byte, bool) {
 	return out, len(s.queue) > 0
 }
 
-// EOF implements link.Session: streams end at once and unsent chunks are dropped, answers are kept.
-func (s *Session) EOF(link.Instant) {
+// EOF implements connection.Session: streams end at once and unsent chunks are dropped, answers are
+// kept.
+func (s *Session) EOF(connection.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.eof = true
@@ -167,8 +168,8 @@ func (s *Session) EOF(link.Instant) {
 	s.queue = kept
 }
 
-// Drain implements link.Session: streams end with End.
-func (s *Session) Drain(link.Instant) {
+// Drain implements connection.Session: streams end with End.
+func (s *Session) Drain(connection.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true
@@ -188,17 +189,17 @@ func (s *Session) stopStreams() {
 	}
 }
 
-// Load implements link.Session.
-func (s *Session) Load() link.Load {
+// Load implements connection.Session.
+func (s *Session) Load() connection.Load {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	busy := s.blocked || s.pending > 0 || s.streams > 0
 	flying := s.blocked || s.pending > 0
 	asked := s.eof || s.draining && s.streams == 0
-	return link.Load{Busy: busy, Streams: s.streams > 0, Done: asked && !flying && len(s.queue) == 0}
+	return connection.Load{Busy: busy, Streams: s.streams > 0, Done: asked && !flying && len(s.queue) == 0}
 }
 
-// Closed implements link.Session.
+// Closed implements connection.Session.
 func (s *Session) Closed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +239,7 @@ func (s *Session) ClosedTimes() int {
 	return s.closed
 }
 
-// Report implements link.Reporter.
+// Report implements connection.Reporter.
 func (s *Session) Report() (inFlight, streams int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

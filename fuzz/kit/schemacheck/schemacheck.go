@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"trunkline/engine/exacta/schema"
+	"trunkline/engine/projects/schema"
 )
 
 // Schemas has all schemas. Any goroutine may use it.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/exacta/schema"
+	"trunkline/engine/projects/schema"
 )
 
 const id = `"00000000-0000-4000-8000-00000000000A"`

@@ -7,11 +7,11 @@ import (
 	"strconv"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/diff"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/plan"
-	"trunkline/engine/exacta/planner"
-	"trunkline/engine/exacta/relpath"
+	"trunkline/engine/projects/diff"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/plan"
+	"trunkline/engine/projects/planner"
+	"trunkline/engine/projects/relpath"
 )
 
 // Bounds of an answer beside its bytes. Those of plans (exacta §4.5 PV-8) are tighter; a plan that
@@ -33,7 +33,7 @@ type Step struct {
 
 // reader decodes an answer and keeps what is wrong with it first.
 type reader struct {
-	f    *fault.Fault
+	f    *errcode.Fault
 	left int // bytes of texts that may still come
 }
 
@@ -66,7 +66,7 @@ func (r *reader) text(name string, v jsonx.Value, most int) string {
 		r.bad(name + ": more than " + strconv.Itoa(most) + " bytes")
 	}
 	if r.left -= len(b); r.left < 0 && r.f == nil {
-		r.f = fault.New("AI-004", "answer: its texts are too long")
+		r.f = errcode.New("AI-004", "answer: its texts are too long")
 	}
 	if r.f != nil {
 		return ""
@@ -102,7 +102,7 @@ func (r *reader) path(name string, v jsonx.Value) string {
 }
 
 // decodeIntent reads the answer to an extract_intent, which passed usable.
-func decodeIntent(result []byte) (planner.Intent, *fault.Fault) {
+func decodeIntent(result []byte) (planner.Intent, *errcode.Fault) {
 	r := &reader{left: maxIntent}
 	m := r.members("result", jsonx.ValueOf(result), "type", "confidence", "target", "constraints")
 	in := planner.Intent{Type: r.text("type", m[0], 0), Confidence: r.confidence(m[1])}
@@ -149,7 +149,7 @@ func (r *reader) confidence(v jsonx.Value) float64 {
 }
 
 // decodeSteps reads the answer to a generate_plan, which passed usable.
-func decodeSteps(result []byte) (steps []Step, f *fault.Fault) {
+func decodeSteps(result []byte) (steps []Step, f *errcode.Fault) {
 	r := &reader{left: maxAnswer}
 	m := r.members("result", jsonx.ValueOf(result), "steps", "estimated_tokens")
 	r.each("steps", m[0], maxSteps, func(v jsonx.Value) { steps = append(steps, r.step(v)) })

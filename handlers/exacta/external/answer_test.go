@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/plan"
-	"trunkline/engine/exacta/planner"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/plan"
+	"trunkline/engine/projects/planner"
 )
 
 // with returns an object with one member replaced, or left out with the value "".
@@ -218,14 +218,14 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		_, _, _ = decodeLine(in, "00000000-0000-4000-8000-000000000001")
 		_, _ = content(in)
-		f := usable(in, func(b []byte) *fault.Fault {
+		f := usable(in, func(b []byte) *errcode.Fault {
 			_, f := decodeIntent(b)
 			return f
 		})
 		if f == nil {
 			sameIntent(t, in)
 		}
-		f = usable(in, func(b []byte) *fault.Fault {
+		f = usable(in, func(b []byte) *errcode.Fault {
 			_, f := decodeSteps(b)
 			return f
 		})

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/exacta/plan"
+	"trunkline/engine/projects/plan"
 )
 
 // TestResolve applies changes to files, and has what is wrong with a change as a violation.

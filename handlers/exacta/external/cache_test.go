@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/exacta/plan"
-	"trunkline/engine/exacta/planner"
+	"trunkline/engine/projects/plan"
+	"trunkline/engine/projects/planner"
 	"trunkline/handlers/exacta/workspace"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 )
 
 const (
@@ -52,7 +52,7 @@ func (c *chat) close() { c.client.CloseIdleConnections() }
 
 // ask posts a question and returns the content of the answer. A request that the server refuses for
 // now is made again, three times at most.
-func (c *chat) ask(ctx context.Context, q *query) ([]byte, *fault.Fault) {
+func (c *chat) ask(ctx context.Context, q *query) ([]byte, *errcode.Fault) {
 	body := c.request(q)
 	pause := firstWait
 	for try := 0; ; try++ {
@@ -83,7 +83,7 @@ func (c *chat) request(q *query) []byte {
 // reply is what one request came to.
 type reply struct {
 	content []byte
-	f       *fault.Fault
+	f       *errcode.Fault
 	again   bool          // the server may answer later
 	after   time.Duration // when, if the server names a time
 }
@@ -95,7 +95,7 @@ func (c *chat) post(ctx context.Context, q *query, body []byte) reply {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
-		return reply{f: fault.New("AI-003", "planner: no request can be made")}
+		return reply{f: errcode.New("AI-003", "planner: no request can be made")}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
@@ -124,7 +124,7 @@ func (c *chat) unreachable(ctx context.Context, err error) reply {
 		return reply{f: late()}
 	}
 	c.logger.Warn("cannot reach planner", "error", err)
-	return reply{f: fault.New("AI-003", "planner: cannot be reached"), again: true}
+	return reply{f: errcode.New("AI-003", "planner: cannot be reached"), again: true}
 }
 
 // refused is a reply with another status than 200.
@@ -132,13 +132,13 @@ func refused(resp *http.Response) reply {
 	detail := "planner: status " + strconv.Itoa(resp.StatusCode)
 	switch s := resp.StatusCode; {
 	case s == http.StatusUnauthorized || s == http.StatusForbidden:
-		return reply{f: fault.New("AI-001", detail)}
+		return reply{f: errcode.New("AI-001", detail)}
 	case s == http.StatusTooManyRequests:
-		return reply{f: fault.New("AI-002", detail), again: true, after: retryAfter(resp)}
+		return reply{f: errcode.New("AI-002", detail), again: true, after: retryAfter(resp)}
 	case s >= http.StatusInternalServerError:
-		return reply{f: fault.New("AI-003", detail), again: true, after: retryAfter(resp)}
+		return reply{f: errcode.New("AI-003", detail), again: true, after: retryAfter(resp)}
 	}
-	return reply{f: fault.New("AI-003", detail)}
+	return reply{f: errcode.New("AI-003", detail)}
 }
 
 // retryAfter returns how long a server wants to be left alone, in the form of seconds; 0 if it
@@ -152,7 +152,7 @@ func retryAfter(resp *http.Response) time.Duration {
 }
 
 // content returns the text that a server made.
-func content(text []byte) ([]byte, *fault.Fault) {
+func content(text []byte) ([]byte, *errcode.Fault) {
 	if len(text) > maxAnswer {
 		return nil, tooLarge()
 	}
@@ -170,7 +170,7 @@ func content(text []byte) ([]byte, *fault.Fault) {
 	first, _ := list.Next()
 	choice := r.members("choices", first, "finish_reason", "message")
 	if reason, _ := choice[0].Text(); string(reason) == "length" {
-		return nil, fault.New("AI-004", "answer: cut off at max_output_tokens")
+		return nil, errcode.New("AI-004", "answer: cut off at max_output_tokens")
 	}
 	message := r.members("message", choice[1], "content")
 	out := r.text("content", message[0], 0)

@@ -6,11 +6,11 @@ import (
 	"strconv"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/diff"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/plan"
-	"trunkline/engine/exacta/planner"
-	"trunkline/engine/exacta/secret"
+	"trunkline/engine/projects/diff"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/plan"
+	"trunkline/engine/projects/planner"
+	"trunkline/engine/projects/secret"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -40,7 +40,7 @@ func (pr *Project) files(b jsonx.Builder) jsonx.Builder {
 
 // planInput returns the input of a generate_plan: RES-001 if the files of the intent are too large,
 // SEC-003 if one has a secret. Files that a rule denies are left out of the intent too.
-func planInput(pr *Project, in *planner.Intent, feedback []plan.Violation) ([]byte, *fault.Fault) {
+func planInput(pr *Project, in *planner.Intent, feedback []plan.Violation) ([]byte, *errcode.Fault) {
 	b := jsonx.Build(jsonx.Build(nil).Name("intent")).Text("type", in.Type)
 	b = strconv.AppendFloat(b.Name("confidence"), in.Confidence, 'f', -1, 64)
 	b = b.Text("raw_input", in.RawInput)
@@ -64,7 +64,7 @@ func planInput(pr *Project, in *planner.Intent, feedback []plan.Violation) ([]by
 
 // contexts appends the content of files. Those that are missing, behind a link, or no text are left
 // out.
-func (pr *Project) contexts(b jsonx.Builder, files []string) (jsonx.Builder, *fault.Fault) {
+func (pr *Project) contexts(b jsonx.Builder, files []string) (jsonx.Builder, *errcode.Fault) {
 	b = append(b.Name("contexts"), '[')
 	left := pr.Config.MaxInputTokens * bytesPerToken
 	seen := make(map[string]bool)
@@ -74,17 +74,17 @@ func (pr *Project) contexts(b jsonx.Builder, files []string) (jsonx.Builder, *fa
 		}
 		seen[path] = true
 		content, err := pr.Tree.Read(path)
-		if f := (*fault.Fault)(nil); errors.As(err, &f) && f.Code == "RES-002" {
+		if f := (*errcode.Fault)(nil); errors.As(err, &f) && f.Code == "RES-002" {
 			left = -1 // larger than any budget
 		}
 		if err == nil && diff.Text(content) != nil || err != nil && left >= 0 {
 			continue
 		}
 		if left -= len(content); left < 0 {
-			return nil, fault.New("RES-001", "contexts: more than "+strconv.Itoa(pr.Config.MaxInputTokens*bytesPerToken)+" bytes with "+path)
+			return nil, errcode.New("RES-001", "contexts: more than "+strconv.Itoa(pr.Config.MaxInputTokens*bytesPerToken)+" bytes with "+path)
 		}
 		if secret.Find(content) {
-			return nil, fault.New("SEC-003", "contexts: in "+path)
+			return nil, errcode.New("SEC-003", "contexts: in "+path)
 		}
 		b = jsonx.Build(jsonx.AppendComma(b)).Text("path", path).Text("sha256", workspace.Sum(content)).Bytes("content", content).End()
 	}

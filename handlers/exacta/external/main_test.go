@@ -16,9 +16,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/planner"
-	"trunkline/engine/exacta/secret"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/planner"
+	"trunkline/engine/projects/secret"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -217,7 +217,7 @@ func (p *played) starts() (n int) {
 }
 
 // code returns the code of a fault and the detail.
-func code(f *fault.Fault) string {
+func code(f *errcode.Fault) string {
 	if f == nil {
 		return "ok"
 	}

@@ -30,10 +30,10 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/plan"
-	"trunkline/engine/exacta/planner"
-	"trunkline/engine/exacta/secret"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/plan"
+	"trunkline/engine/projects/planner"
+	"trunkline/engine/projects/secret"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -60,7 +60,7 @@ type query struct {
 
 // asker asks one kind of planner. What it returns is any text of at most maxAnswer bytes.
 type asker interface {
-	ask(ctx context.Context, q *query) (result []byte, f *fault.Fault)
+	ask(ctx context.Context, q *query) (result []byte, f *errcode.Fault)
 	close()
 }
 
@@ -94,16 +94,16 @@ func (p *Planner) Close() {
 
 // Ready returns why a project may not have what its configuration selects: CFG-003 (exacta §4.20),
 // CFG-002 if it should name a model.
-func (p *Planner) Ready(c *workspace.Config) *fault.Fault {
+func (p *Planner) Ready(c *workspace.Config) *errcode.Fault {
 	switch {
 	case c.Provider == Builtin:
 		return nil
 	case p.asker == nil || c.Provider != p.cfg.Kind:
-		return fault.New("CFG-003", "ai.provider: not enabled", "ai.provider")
+		return errcode.New("CFG-003", "ai.provider: not enabled", "ai.provider")
 	case c.Provider == OpenAI && c.Endpoint != "" && c.Endpoint != p.cfg.URL:
-		return fault.New("CFG-003", "ai.endpoint: not that of the server", "ai.endpoint")
+		return errcode.New("CFG-003", "ai.endpoint: not that of the server", "ai.endpoint")
 	case c.Provider == OpenAI && p.model(c) == "":
-		return fault.New("CFG-002", "ai.model: the server names none", "ai.model")
+		return errcode.New("CFG-002", "ai.model: the server names none", "ai.model")
 	}
 	return nil
 }
@@ -122,8 +122,8 @@ type Project struct {
 
 // Extract asks for the intent of an input (exacta §4.20). The fault is VAL-002 for constraints that
 // contradict each other, else it is about the planner: AI-xxx, SEC-003, IPC-010.
-func (p *Planner) Extract(ctx context.Context, pr *Project, input string) (in planner.Intent, f *fault.Fault) {
-	a, f := p.ask(ctx, pr, extractIntent, extractInput(pr, input), func(result []byte) (f *fault.Fault) {
+func (p *Planner) Extract(ctx context.Context, pr *Project, input string) (in planner.Intent, f *errcode.Fault) {
+	a, f := p.ask(ctx, pr, extractIntent, extractInput(pr, input), func(result []byte) (f *errcode.Fault) {
 		in, f = decodeIntent(result)
 		return f
 	})
@@ -141,12 +141,12 @@ func (p *Planner) Extract(ctx context.Context, pr *Project, input string) (in pl
 // Plan asks for the steps of an intent. feedback is what was wrong with the plan before, in the
 // words of exacta §4.5. The answer is to be kept once the plan is valid. The fault is RES-001,
 // SEC-003, AI-xxx or IPC-010.
-func (p *Planner) Plan(ctx context.Context, pr *Project, in *planner.Intent, feedback []plan.Violation) (steps []Step, a *Answer, f *fault.Fault) {
+func (p *Planner) Plan(ctx context.Context, pr *Project, in *planner.Intent, feedback []plan.Violation) (steps []Step, a *Answer, f *errcode.Fault) {
 	input, f := planInput(pr, in, feedback)
 	if f != nil {
 		return nil, nil, f
 	}
-	a, f = p.ask(ctx, pr, generatePlan, input, func(result []byte) (f *fault.Fault) {
+	a, f = p.ask(ctx, pr, generatePlan, input, func(result []byte) (f *errcode.Fault) {
 		steps, f = decodeSteps(result)
 		return f
 	})
@@ -178,12 +178,12 @@ func (p *Planner) Keep(pr *Project, answers ...*Answer) {
 
 // ask finds the answer to an input in the cache, or asks the planner, once more if what it answers
 // cannot be understood (exacta §3.7, AI-005). accept decodes an answer.
-func (p *Planner) ask(ctx context.Context, pr *Project, op string, input []byte, accept func([]byte) *fault.Fault) (*Answer, *fault.Fault) {
+func (p *Planner) ask(ctx context.Context, pr *Project, op string, input []byte, accept func([]byte) *errcode.Fault) (*Answer, *errcode.Fault) {
 	if len(input) > maxInput {
-		return nil, fault.New("RES-001", "planner: its input would have more than 4 MiB")
+		return nil, errcode.New("RES-001", "planner: its input would have more than 4 MiB")
 	}
 	if leaks(input) {
-		return nil, fault.New("SEC-003", "planner: in what would be sent")
+		return nil, errcode.New("SEC-003", "planner: in what would be sent")
 	}
 	model := p.model(pr.Config)
 	a := &Answer{key: p.key(op, model, input)}
@@ -193,7 +193,7 @@ func (p *Planner) ask(ctx context.Context, pr *Project, op string, input []byte,
 		}
 	}
 	if p.cfg.Cache == ReadOnly {
-		return nil, fault.New("AI-003", "planner_cache: no such answer")
+		return nil, errcode.New("AI-003", "planner_cache: no such answer")
 	}
 	q := &query{op: op, model: model, input: input, within: time.Duration(pr.Config.AITimeout) * time.Second, tokens: pr.Config.MaxOutputTokens}
 	for again := false; ; again = true {
@@ -203,7 +203,7 @@ func (p *Planner) ask(ctx context.Context, pr *Project, op string, input []byte,
 		}
 		switch {
 		case ctx.Err() != nil:
-			return nil, fault.New("IPC-010", "")
+			return nil, errcode.New("IPC-010", "")
 		case f == nil:
 			a.result = result
 			return a, nil
@@ -220,7 +220,7 @@ func (p *Planner) key(op, model string, input []byte) string {
 }
 
 // usable decodes an answer that has a legal form and no secret.
-func usable(result []byte, accept func([]byte) *fault.Fault) *fault.Fault {
+func usable(result []byte, accept func([]byte) *errcode.Fault) *errcode.Fault {
 	if len(result) > maxAnswer {
 		return tooLarge()
 	}
@@ -229,7 +229,7 @@ func usable(result []byte, accept func([]byte) *fault.Fault) *fault.Fault {
 		return unclear(problem.String())
 	}
 	if leaks(result) {
-		return fault.New("SEC-003", "planner: in its answer")
+		return errcode.New("SEC-003", "planner: in its answer")
 	}
 	return accept(result)
 }
@@ -255,6 +255,6 @@ func leaks(text []byte) bool {
 	}
 }
 
-func unclear(detail string) *fault.Fault { return fault.New("AI-005", "answer: "+detail) }
+func unclear(detail string) *errcode.Fault { return errcode.New("AI-005", "answer: "+detail) }
 
-func tooLarge() *fault.Fault { return fault.New("AI-004", "answer: more than 4 MiB") }
+func tooLarge() *errcode.Fault { return errcode.New("AI-004", "answer: more than 4 MiB") }

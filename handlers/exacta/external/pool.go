@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects/codec"
+	"trunkline/engine/projects/errcode"
 )
 
 // maxProcesses is how many planners of one command run: as many projects are planned for at a time.
@@ -18,7 +18,7 @@ const maxProcesses = 4
 type pool struct {
 	command []string
 	logger  *slog.Logger
-	ids     *wire.Scope
+	ids     *codec.Scope
 	places  chan struct{} // one for each process that answers
 
 	mu     sync.Mutex
@@ -28,23 +28,23 @@ type pool struct {
 }
 
 func newPool(command []string, logger *slog.Logger) *pool {
-	return &pool{command: command, logger: logger, ids: wire.NewScope("", ""), places: make(chan struct{}, maxProcesses)}
+	return &pool{command: command, logger: logger, ids: codec.NewScope("", ""), places: make(chan struct{}, maxProcesses)}
 }
 
 // ask gives a line to a process and returns the result in its answer (exacta §4.20). A process that
 // did not answer as it should is ended, and the next question starts another one.
-func (p *pool) ask(ctx context.Context, q *query) ([]byte, *fault.Fault) {
+func (p *pool) ask(ctx context.Context, q *query) ([]byte, *errcode.Fault) {
 	select {
 	case p.places <- struct{}{}:
 		defer func() { <-p.places }()
 	case <-ctx.Done():
-		return nil, fault.New("IPC-010", "")
+		return nil, errcode.New("IPC-010", "")
 	}
 	proc, f := p.take()
 	if f != nil {
 		return nil, f
 	}
-	id := p.ids.Next(wire.Plan).String()
+	id := p.ids.Next(codec.Plan).String()
 	line := jsonx.Build(nil).Text("protocol", "exacta-planner/1").Text("id", id).Text("op", q.op).Raw("input", q.input).End()
 	ctx, cancel := context.WithTimeout(ctx, q.within)
 	defer cancel()
@@ -63,11 +63,11 @@ func (p *pool) ask(ctx context.Context, q *query) ([]byte, *fault.Fault) {
 }
 
 // take returns a process that waits for a line.
-func (p *pool) take() (*process, *fault.Fault) {
+func (p *pool) take() (*process, *errcode.Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, fault.New("AI-003", "planner: the server stops")
+		return nil, errcode.New("AI-003", "planner: the server stops")
 	}
 	for len(p.idle) > 0 {
 		proc := p.idle[len(p.idle)-1]
@@ -81,7 +81,7 @@ func (p *pool) take() (*process, *fault.Fault) {
 	proc, err := start(p.command, p.logger, p.busy.Done)
 	if err != nil {
 		p.logger.Warn("cannot start planner", "error", err)
-		return nil, fault.New("AI-003", "planner: cannot be started")
+		return nil, errcode.New("AI-003", "planner: cannot be started")
 	}
 	return proc, nil
 }
@@ -113,7 +113,7 @@ func (p *pool) close() {
 
 // decodeLine reads the answer of a process to the line with an id. kept is set if the process can
 // go on: it answered what it was asked.
-func decodeLine(line []byte, id string) (result []byte, kept bool, f *fault.Fault) {
+func decodeLine(line []byte, id string) (result []byte, kept bool, f *errcode.Fault) {
 	line = jsonx.TrimBOM(line)
 	var strict jsonx.Strict
 	if problem := strict.Check(line, maxDepth); !problem.OK() {
@@ -135,11 +135,11 @@ func decodeLine(line []byte, id string) (result []byte, kept bool, f *fault.Faul
 	}
 	e := r.members("error", m[3], "code", "message")
 	code, message := r.text("error.code", e[0], 0), r.text("error.message", e[1], 0)
-	if row := fault.Lookup(code); r.f == nil && (row == nil || row.Category != "AI") {
+	if row := errcode.Lookup(code); r.f == nil && (row == nil || row.Category != "AI") {
 		r.bad("error.code: not one of planners")
 	}
 	if r.f != nil {
 		return nil, false, r.f
 	}
-	return nil, true, fault.New(code, "planner: "+message)
+	return nil, true, errcode.New(code, "planner: "+message)
 }

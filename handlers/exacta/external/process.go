@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"trunkline/codec/ndjson"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/secret"
 	"trunkline/engine/procgroup"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/secret"
 )
 
 const (
@@ -183,7 +183,7 @@ func (p *process) end() {
 // exchange writes a line and returns the next one that is not blank. The caller ends the process
 // unless it gets one: AI-003 if there is none in time or the process ended, AI-004 if it is too
 // long. The line is the caller's.
-func (p *process) exchange(ctx context.Context, line []byte) ([]byte, *fault.Fault) {
+func (p *process) exchange(ctx context.Context, line []byte) ([]byte, *errcode.Fault) {
 	defer p.reset()
 	stop := context.AfterFunc(ctx, p.interrupt)
 	written := make(chan error, 1)
@@ -220,7 +220,7 @@ func (p *process) reset() {
 }
 
 // line reads a line that is not blank.
-func (p *process) line(ctx context.Context) ([]byte, *fault.Fault) {
+func (p *process) line(ctx context.Context) ([]byte, *errcode.Fault) {
 	scanned := 0
 	for {
 		line, used, st, next := ndjson.Split(p.buf, scanned, maxAnswer)
@@ -256,11 +256,11 @@ func (p *process) read() error {
 }
 
 // broken returns the fault of a pipe that failed.
-func broken(ctx context.Context, err error) *fault.Fault {
+func broken(ctx context.Context, err error) *errcode.Fault {
 	if errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil {
 		return late()
 	}
-	return fault.New("AI-003", "planner: it has ended")
+	return errcode.New("AI-003", "planner: it has ended")
 }
 
-func late() *fault.Fault { return fault.New("AI-003", "planner: no answer in time") }
+func late() *errcode.Fault { return errcode.New("AI-003", "planner: no answer in time") }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/internal/httpd"
 )
 
@@ -44,7 +44,7 @@ type conn struct {
 func (s *sockets) accept(w http.ResponseWriter, r *http.Request) (*conn, error) {
 	c := &conn{owner: s, turn: make(chan struct{}, 1), ended: make(chan struct{})}
 	c.live.pings = make(chan []byte, 1)
-	c.live.heard.Store(link.Now().Mono)
+	c.live.heard.Store(connection.Now().Mono)
 	tap := &tap{ResponseWriter: w}
 	var err error
 	c.ws, err = websocket.Accept(tap, r, &websocket.AcceptOptions{

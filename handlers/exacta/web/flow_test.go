@@ -16,8 +16,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	core "trunkline/engine/exacta"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
+	"trunkline/engine/projects"
 	"trunkline/handlers/exacta"
 )
 
@@ -223,7 +223,7 @@ func TestManySubscribers(t *testing.T) {
 
 // TestOverrun: a connection that cannot go on without a gap is closed with 1013 (exacta §2.5).
 func TestOverrun(t *testing.T) {
-	r := start(t, exacta.Config{}, func(c *config) { c.open = func(*link.Port) link.Session { return new(lost) } })
+	r := start(t, exacta.Config{}, func(c *config) { c.open = func(*connection.Port) connection.Session { return new(lost) } })
 	c := connect(t, "ws://"+r.addr+wsPath)
 	if _, _, err := c.Read(c.ctx); websocket.CloseStatus(err) != websocket.StatusTryAgainLater {
 		t.Errorf("%v, want 1013", err)
@@ -233,13 +233,13 @@ func TestOverrun(t *testing.T) {
 // lost is a session that cannot go on.
 type lost struct{ echo }
 
-func (*lost) Load() link.Load { return link.Load{Until: 1} }
+func (*lost) Load() connection.Load { return connection.Load{Until: 1} }
 
 // TestSlowSubscriber: one that does not read holds up no plan, and is closed with 1013 when its
 // next event is not kept any more; what it got has no gap (exacta §2.5).
 func TestSlowSubscriber(t *testing.T) {
 	const plans, files = 26, 4
-	r, dir := start(t, exacta.Config{Limits: core.Limits{JournalEvents: 100}}, nil), newProject(t)
+	r, dir := start(t, exacta.Config{Limits: projects.Limits{JournalEvents: 100}}, nil), newProject(t)
 	input := make([]string, files)
 	for i := range input {
 		name := fmt.Sprintf("f%d.txt", i)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/exacta"
 )
 
@@ -168,29 +168,29 @@ func TestMessages(t *testing.T) {
 
 // echo is a session that answers each line with the same one.
 type echo struct {
-	link.Session
+	connection.Session
 	over bool
 	line []byte
 }
 
-func (e *echo) Feed(in, out []byte, _ link.Instant) (int, []byte, link.Verdict) {
+func (e *echo) Feed(in, out []byte, _ connection.Instant) (int, []byte, connection.Verdict) {
 	line, _, whole := bytes.Cut(in, []byte("\n"))
 	if !whole {
-		return 0, out, link.More
+		return 0, out, connection.More
 	}
-	return len(line) + 1, append(append(out, e.line...), '\n'), link.Yield
+	return len(line) + 1, append(append(out, e.line...), '\n'), connection.Yield
 }
-func (e *echo) Pump(out []byte, _ int, _ link.Instant) ([]byte, bool) { return out, false }
-func (e *echo) EOF(link.Instant)                                      { e.over = true }
-func (e *echo) Drain(link.Instant)                                    { e.over = true }
-func (e *echo) Load() link.Load                                       { return link.Load{Busy: true, Done: e.over} }
-func (e *echo) Closed()                                               {}
+func (e *echo) Pump(out []byte, _ int, _ connection.Instant) ([]byte, bool) { return out, false }
+func (e *echo) EOF(connection.Instant)                                      { e.over = true }
+func (e *echo) Drain(connection.Instant)                                    { e.over = true }
+func (e *echo) Load() connection.Load                                       { return connection.Load{Busy: true, Done: e.over} }
+func (e *echo) Closed()                                                     {}
 
 // TestLongAnswers: a line that leaves in pieces is one message.
 func TestLongAnswers(t *testing.T) {
 	for _, n := range []int{0, 1, 125, 126, 65535, 65536, 300_000} {
 		line := bytes.Repeat([]byte("x"), n)
-		r := start(t, exacta.Config{}, func(c *config) { c.open = func(*link.Port) link.Session { return &echo{line: line} } })
+		r := start(t, exacta.Config{}, func(c *config) { c.open = func(*connection.Port) connection.Session { return &echo{line: line} } })
 		c := open(t, r.addr)
 		for range 2 {
 			c.send(masked(fin|opText, []byte("go")))
@@ -285,7 +285,7 @@ func TestServerEnds(t *testing.T) {
 // TestSlowReader: a peer that does not read holds up no other one, and is served when it reads.
 func TestSlowReader(t *testing.T) {
 	line := bytes.Repeat([]byte("x"), 1<<20)
-	r := start(t, exacta.Config{}, func(c *config) { c.open = func(*link.Port) link.Session { return &echo{line: line} } })
+	r := start(t, exacta.Config{}, func(c *config) { c.open = func(*connection.Port) connection.Session { return &echo{line: line} } })
 	slow, other := open(t, r.addr), open(t, r.addr)
 	const asked = 24
 	go func() {
@@ -323,7 +323,7 @@ func TestSlowReader(t *testing.T) {
 // TestServerEndsWithoutItsPeers: one that neither reads nor answers is cut off when the time is up.
 func TestServerEndsWithoutItsPeers(t *testing.T) {
 	line := bytes.Repeat([]byte("x"), 1<<20)
-	r := start(t, exacta.Config{}, func(c *config) { c.open = func(*link.Port) link.Session { return &echo{line: line} } })
+	r := start(t, exacta.Config{}, func(c *config) { c.open = func(*connection.Port) connection.Session { return &echo{line: line} } })
 	c := open(t, r.addr)
 	for range 16 { // more than sockets take
 		c.send(masked(fin|opText, []byte("go")))

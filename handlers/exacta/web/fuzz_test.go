@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects/codec"
 	"trunkline/handlers/exacta"
 )
 
@@ -49,9 +49,9 @@ func FuzzText(f *testing.F) {
 		if len(bytes.Trim(line, " \t")) == 0 {
 			t.Fatalf("%q would be ignored", message)
 		}
-		var s wire.Scanner
-		var asLine, asMessage wire.Message
-		got, want := s.Scan(line, &asLine), new(wire.Scanner).Scan(message, &asMessage)
+		var s codec.Scanner
+		var asLine, asMessage codec.Message
+		got, want := s.Scan(line, &asLine), new(codec.Scanner).Scan(message, &asMessage)
 		if got.Code != want.Code || got.Detail != want.Detail || asLine.Type != asMessage.Type || asLine.Command != asMessage.Command || asLine.Key != asMessage.Key {
 			t.Fatalf("%q is %+v, and %q %+v", message, want, line, got)
 		}

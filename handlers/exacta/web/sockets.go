@@ -11,7 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/stream"
 	"trunkline/handlers/exacta"
 )
@@ -19,9 +19,9 @@ import (
 // config is what the WebSockets of one path need.
 type config struct {
 	rules
-	name           string      // what the names of connections begin with
-	open           link.Opener // makes the session of a connection
-	limits         link.Limits
+	name           string            // what the names of connections begin with
+	open           connection.Opener // makes the session of a connection
+	limits         connection.Limits
 	messageBytes   int // of one message at most
 	maxConnections int // at a time; further ones are closed with 1013
 	pingEvery      time.Duration
@@ -41,7 +41,7 @@ func configOf(srv *exacta.Server, carrier exacta.Carrier, path string) config {
 	return config{
 		rules:          rules{path: path, origins: c.WSOrigins, token: func() string { return "" }},
 		name:           "exacta-" + carrier.String(),
-		open:           func(p *link.Port) link.Session { return srv.Open(p, carrier, nil) },
+		open:           func(p *connection.Port) connection.Session { return srv.Open(p, carrier, nil) },
 		limits:         srv.SocketLimits(),
 		messageBytes:   c.MaxMessageBytes,
 		maxConnections: c.MaxConnections,
@@ -118,7 +118,7 @@ func (s *sockets) serve(c *conn, remote string) {
 	if !s.enter(c) {
 		c.below.cut()
 	}
-	err := s.host.ServeSession(c, remote, func(p *link.Port) link.Session {
+	err := s.host.ServeSession(c, remote, func(p *connection.Port) connection.Session {
 		l := p.Listener()
 		l.Addr = c.below.LocalAddr().String()
 		p.From(&l)
@@ -157,27 +157,27 @@ func (s *sockets) shutdown(ctx context.Context) error {
 
 // session is that of lines, over a WebSocket.
 type session struct {
-	link.Session
+	connection.Session
 	over bool // the peer has ended
 }
 
-// EOF implements link.Session.
-func (s *session) EOF(now link.Instant) {
+// EOF implements connection.Session.
+func (s *session) EOF(now connection.Instant) {
 	s.over = true
 	s.Session.EOF(now)
 }
 
-// Report implements link.Reporter.
+// Report implements connection.Reporter.
 func (s *session) Report() (inFlight, streams int64) {
-	if r, ok := s.Session.(link.Reporter); ok {
+	if r, ok := s.Session.(connection.Reporter); ok {
 		return r.Report()
 	}
 	return 0, 0
 }
 
-// Load implements link.Session. A WebSocket whose peer has ended takes no more answers: what was
-// asked for goes on without it (exacta §2.6).
-func (s *session) Load() link.Load {
+// Load implements connection.Session. A WebSocket whose peer has ended takes no more answers: what
+// was asked for goes on without it (exacta §2.6).
+func (s *session) Load() connection.Load {
 	l := s.Session.Load()
 	l.Done = l.Done || s.over
 	return l
@@ -186,7 +186,7 @@ func (s *session) Load() link.Load {
 // liveness is what a connection knows of its pings. All connections share one wheel, which looks at
 // them twice a second; a goroutine runs only while a frame is due (exacta §2.2, §10).
 type liveness struct {
-	heard   atomic.Int64 // when the last pong came, or the connection began: Mono of link.Instant
+	heard   atomic.Int64 // when the last pong came, or the connection began: Mono of connection.Instant
 	asked   int64        // when the last ping was due, of the wheel
 	due     atomic.Bool  // a ping is to be sent
 	pings   chan []byte  // one slot: the last ping of the peer that was not answered
@@ -195,7 +195,7 @@ type liveness struct {
 
 // turnWheel pings peers, and ends the connections of those that do not answer.
 func (s *sockets) turnWheel() {
-	now := link.Now().Mono
+	now := connection.Now().Mono
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
@@ -223,7 +223,7 @@ func (c *conn) pinged(_ context.Context, payload []byte) bool {
 	return false
 }
 
-func (c *conn) ponged(context.Context, []byte) { c.live.heard.Store(link.Now().Mono) }
+func (c *conn) ponged(context.Context, []byte) { c.live.heard.Store(connection.Now().Mono) }
 
 // sendControls has pings and answers to pings sent. It does not wait.
 func (c *conn) sendControls() {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 )
 
 // bundleDir is the folder of .exacta that bundles are written to.
@@ -32,10 +32,10 @@ type Place struct {
 
 // Place checks where a bundle is to go, in the order of exacta §4.15: SEC-001, FS-001, FS-003,
 // CFG-003 for the name, FS-002 for a file that exists. It writes nothing.
-func (p *Project) Place(output string, o *Outputs) (*Place, *fault.Fault) {
+func (p *Project) Place(output string, o *Outputs) (*Place, *errcode.Fault) {
 	shown := printable(filepath.Base(output))
 	if slices.Contains(strings.FieldsFunc(output, func(r rune) bool { return r == '/' || r == '\\' }), "..") {
-		return nil, fault.New("SEC-001", "traversal: output_path")
+		return nil, errcode.New("SEC-001", "traversal: output_path")
 	}
 	own := p.bundles()
 	path := output
@@ -54,10 +54,10 @@ func (p *Project) Place(output string, o *Outputs) (*Place, *fault.Fault) {
 		d = canonicalPath(d)
 		return d != "/" && Within(at.dir, d)
 	})) {
-		return nil, fault.New("FS-003", "no place for bundles: "+shown, shown)
+		return nil, errcode.New("FS-003", "no place for bundles: "+shown, shown)
 	}
 	if !strings.HasSuffix(at.name, ".zip") {
-		return nil, fault.New("CFG-003", "output_path: a name that ends in .zip is expected", "output_path")
+		return nil, errcode.New("CFG-003", "output_path: a name that ends in .zip is expected", "output_path")
 	}
 	if _, err := os.Lstat(filepath.Join(at.dir, at.name)); err == nil {
 		return nil, exists(shown)
@@ -67,11 +67,11 @@ func (p *Project) Place(output string, o *Outputs) (*Place, *fault.Fault) {
 
 func (p *Project) bundles() string { return filepath.Join(p.root, storeName, bundleDir) }
 
-func exists(shown string) *fault.Fault { return fault.New("FS-002", "exists: "+shown, shown) }
+func exists(shown string) *errcode.Fault { return errcode.New("FS-002", "exists: "+shown, shown) }
 
 // resolve finds the directory of a place: FS-001 if there is none. That of the storage need not
 // exist yet.
-func (p *Project) resolve(at *Place, shown string) *fault.Fault {
+func (p *Project) resolve(at *Place, shown string) *errcode.Fault {
 	dir := filepath.Dir(at.Path)
 	if Within(dir, filepath.Join(p.root, storeName)) {
 		d, err := p.existingStore()
@@ -90,14 +90,14 @@ func (p *Project) resolve(at *Place, shown string) *fault.Fault {
 		return faultOf(err, shown)
 	}
 	if st, err := os.Stat(at.dir); err != nil || !st.IsDir() {
-		return fault.New("FS-001", "not_a_directory: "+shown, shown)
+		return errcode.New("FS-001", "not_a_directory: "+shown, shown)
 	}
 	return nil
 }
 
 // WriteBundle writes a new file at a place, under a temporary name first (exacta §4.15). Nothing is
 // left where stopped reports true right before the file gets its name; the fault is IPC-010 then.
-func (p *Project) WriteBundle(at *Place, data []byte, stopped func() bool) *fault.Fault {
+func (p *Project) WriteBundle(at *Place, data []byte, stopped func() bool) *errcode.Fault {
 	shown := printable(at.name)
 	d, err := p.openPlace(at)
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *Project) WriteBundle(at *Place, data []byte, stopped func() bool) *faul
 	}
 	if stopped() {
 		_ = d.remove(tmp)
-		return fault.New("IPC-010", "")
+		return errcode.New("IPC-010", "")
 	}
 	if err := d.renameNew(tmp, at.name); err != nil {
 		_ = d.remove(tmp)

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 )
 
 // places is a project and directories around it; bundles may go to tmp, home and extra.
@@ -159,7 +159,7 @@ func TestBundlesAreNew(t *testing.T) {
 	}
 }
 
-func codeOf(f *fault.Fault) string {
+func codeOf(f *errcode.Fault) string {
 	if f == nil {
 		return ""
 	}

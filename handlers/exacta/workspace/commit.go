@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 )
 
 // maxName is the most bytes of a file name.
@@ -27,7 +27,7 @@ func (pt *Point) tempName(name string) string {
 // Prepare makes the missing directories and writes the temporary files of all changes that were
 // added (exacta §4.17). Nothing that exists has changed yet. After a fault the temporary files are
 // gone, and Undo removes the directories.
-func (pt *Point) Prepare() *fault.Fault {
+func (pt *Point) Prepare() *errcode.Fault {
 	for i := range pt.pending {
 		w := &pt.pending[i]
 		if w.ready {
@@ -116,7 +116,7 @@ func (p *Project) makeDirs(dirs []string, permitted func(rel string) bool) (dir,
 // added; done is called after each, and may be nil (exacta §4.12, §4.17). Each target is compared
 // with its hash once more right before. After a fault the other temporary files are gone; what was
 // replaced stays until Undo.
-func (pt *Point) Commit(done func(k, n int)) *fault.Fault {
+func (pt *Point) Commit(done func(k, n int)) *errcode.Fault {
 	if f := pt.Prepare(); f != nil {
 		return f
 	}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/relpath"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/relpath"
 )
 
 // maxConfig is the most bytes of a config.json.
@@ -36,7 +36,7 @@ type Config struct {
 // LoadConfig reads .exacta/config.json now and checks it (exacta §4.18): CFG-001, CFG-002,
 // CFG-003, SEC-003 in this order, SEC-002 for a link, and before them FS-001 of inPlace. No value
 // of the file is in a fault.
-func (p *Project) LoadConfig() (*Config, *fault.Fault) {
+func (p *Project) LoadConfig() (*Config, *errcode.Fault) {
 	if f := p.inPlace(); f != nil {
 		return nil, f
 	}
@@ -52,26 +52,26 @@ func (p *Project) LoadConfig() (*Config, *fault.Fault) {
 	case err == unix.ENOENT:
 		return p.parseConfig([]byte(`{"schema_version":1}`), []byte("{}"))
 	case err == isTooLarge:
-		return nil, fault.New("CFG-001", "too_large")
+		return nil, errcode.New("CFG-001", "too_large")
 	case err != nil:
 		return nil, faultOf(err, rel)
 	}
 	text = jsonx.TrimBOM(text)
 	var strict jsonx.Strict
 	if problem := strict.Check(text, maxDepth); !problem.OK() {
-		return nil, fault.New("CFG-001", problem.String())
+		return nil, errcode.New("CFG-001", problem.String())
 	}
 	if jsonx.ValueOf(text).Kind != jsonx.ObjectStart {
-		return nil, fault.New("CFG-001", "not an object")
+		return nil, errcode.New("CFG-001", "not an object")
 	}
 	return p.parseConfig(text, Canonical(nil, text))
 }
 
-func (p *Project) parseConfig(text, canonical []byte) (*Config, *fault.Fault) {
+func (p *Project) parseConfig(text, canonical []byte) (*Config, *errcode.Fault) {
 	r := reader{}
 	top := r.object("", text)
 	if top.get("schema_version").Kind == jsonx.End {
-		return nil, fault.New("CFG-002", "missing: schema_version", "schema_version")
+		return nil, errcode.New("CFG-002", "missing: schema_version", "schema_version")
 	}
 	top.integer("schema_version", 1, 1, 1)
 	ai := top.child("ai")
@@ -103,10 +103,10 @@ func (p *Project) parseConfig(text, canonical []byte) (*Config, *fault.Fault) {
 		r.bad("build.working_directory")
 	}
 	if r.setting != "" {
-		return nil, fault.New("CFG-003", "invalid: "+r.setting, r.setting)
+		return nil, errcode.New("CFG-003", "invalid: "+r.setting, r.setting)
 	}
 	if p.opts.Secret != nil && (p.opts.Secret(text) || p.opts.Secret(canonical)) {
-		return nil, fault.New("SEC-003", storeName+"/config.json")
+		return nil, errcode.New("SEC-003", storeName+"/config.json")
 	}
 	return c, nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 )
 
 // refusal is a reason of ours for not touching a file. It is the rule token of its detail.
@@ -28,11 +28,11 @@ func (r refusal) Error() string { return string(r) }
 
 // faultOf returns the fault of an error of the file or directory rel. Its detail has the system's
 // words for the error and no absolute path.
-func faultOf(err error, rel string) *fault.Fault {
+func faultOf(err error, rel string) *errcode.Fault {
 	if err == nil {
 		return nil
 	}
-	var f *fault.Fault
+	var f *errcode.Fault
 	if errors.As(err, &f) {
 		return f
 	}
@@ -43,45 +43,45 @@ func faultOf(err error, rel string) *fault.Fault {
 	var no syscall.Errno
 	if !errors.As(err, &no) {
 		if errors.Is(err, fs.ErrNotExist) {
-			return fault.New("FS-001", "missing: "+rel, rel)
+			return errcode.New("FS-001", "missing: "+rel, rel)
 		}
-		return fault.New("FS-002", "input/output error: "+rel, rel)
+		return errcode.New("FS-002", "input/output error: "+rel, rel)
 	}
 	detail := no.Error() + ": " + rel
 	switch no {
 	case unix.ENOSPC, unix.EDQUOT:
-		return fault.New("FS-004", detail)
+		return errcode.New("FS-004", detail)
 	case unix.ENOENT, unix.ENOTDIR, unix.ENAMETOOLONG, unix.EISDIR:
-		return fault.New("FS-001", detail, rel)
+		return errcode.New("FS-001", detail, rel)
 	case unix.ELOOP:
-		return fault.New("SEC-002", "symlink: "+rel, rel)
+		return errcode.New("SEC-002", "symlink: "+rel, rel)
 	case unix.EWOULDBLOCK, unix.EBUSY, unix.ETXTBSY:
-		return fault.New("FS-005", detail, rel)
+		return errcode.New("FS-005", detail, rel)
 	case unix.EEXIST:
-		return fault.New("VAL-005", "target_exists: "+rel)
+		return errcode.New("VAL-005", "target_exists: "+rel)
 	case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
-		return fault.New("RES-004", detail)
+		return errcode.New("RES-004", detail)
 	}
-	return fault.New("FS-002", detail, rel)
+	return errcode.New("FS-002", detail, rel)
 }
 
-func refused(r refusal, rel string) *fault.Fault {
+func refused(r refusal, rel string) *errcode.Fault {
 	detail := string(r) + ": " + rel
 	switch r {
 	case isSymlink, isNotRegular:
-		return fault.New("SEC-002", detail, rel)
+		return errcode.New("SEC-002", detail, rel)
 	case isTooLarge:
-		return fault.New("RES-002", detail)
+		return errcode.New("RES-002", detail)
 	case isChanged:
-		return fault.New("VAL-005", detail)
+		return errcode.New("VAL-005", detail)
 	case isNotDir:
-		return fault.New("FS-001", detail, rel)
+		return errcode.New("FS-001", detail, rel)
 	}
-	return fault.New("FS-002", detail, rel)
+	return errcode.New("FS-002", detail, rel)
 }
 
 // damaged returns the fault of a file of .exacta that does not have the form it was written in.
-func damaged(detail string) *fault.Fault { return fault.New("ST-002", detail) }
+func damaged(detail string) *errcode.Fault { return errcode.New("ST-002", detail) }
 
 // isMissing reports whether err means that there is no such file.
 func isMissing(err error) bool {

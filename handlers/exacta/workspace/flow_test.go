@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 )
 
 // write makes files below root, with their directories.
@@ -48,7 +48,7 @@ func open(t testing.TB, root string, o Options) *Project {
 }
 
 // ok fails the test for a fault.
-func ok(t testing.TB, f *fault.Fault) {
+func ok(t testing.TB, f *errcode.Fault) {
 	t.Helper()
 	if f != nil {
 		t.Fatal(f)
@@ -56,7 +56,7 @@ func ok(t testing.TB, f *fault.Fault) {
 }
 
 // want checks the code of a fault and the front of its detail.
-func want(t testing.TB, f *fault.Fault, code string) {
+func want(t testing.TB, f *errcode.Fault, code string) {
 	t.Helper()
 	if f == nil || f.Code != code {
 		t.Fatalf("%v, want %s", f, code)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/relpath"
+	"trunkline/engine/projects/relpath"
 )
 
 // FuzzStored gives any text to the readers of .exacta, which a hostile project has written. What

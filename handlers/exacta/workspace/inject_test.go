@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 	"trunkline/fuzz/rounds"
 )
 
@@ -54,7 +54,7 @@ func changes() []Change {
 }
 
 // perform does the changes as one set, or one after the other as the steps of a plan.
-func perform(p *Project, kind string) (*Point, *fault.Fault) {
+func perform(p *Project, kind string) (*Point, *errcode.Fault) {
 	pt, f := p.NewPoint(id1, kind, now)
 	if f != nil {
 		return nil, f

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/relpath"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/relpath"
 )
 
 // maxAscent is how many directories above its start the search for a root looks at (exacta §4.1).
@@ -20,13 +20,13 @@ var ascending = [...]string{".exacta", ".git", ".sln", ".csproj", "go.mod", "pac
 // checks from ".." to the root "/", in their order). path is absolute. home and tmp are the
 // directories at which the search stops; empty ones are ignored. allowed are the directories that
 // must contain the root; none permits all. It only reads.
-func Locate(path, home, tmp string, allowed []string) (root string, markers []string, f *fault.Fault) {
+func Locate(path, home, tmp string, allowed []string) (root string, markers []string, f *errcode.Fault) {
 	name := filepath.Base(path)
 	if slices.Contains(strings.Split(path, "/"), "..") {
-		return "", nil, fault.New("SEC-001", "traversal: path")
+		return "", nil, errcode.New("SEC-001", "traversal: path")
 	}
 	if !filepath.IsAbs(path) {
-		return "", nil, fault.New("FS-003", "relative: "+name, name)
+		return "", nil, errcode.New("FS-003", "relative: "+name, name)
 	}
 	start, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func Locate(path, home, tmp string, allowed []string) (root string, markers []st
 	case st.Mode().IsRegular():
 		start = filepath.Dir(start)
 	case !st.IsDir():
-		return "", nil, fault.New("FS-003", "neither a directory nor a regular file: "+name, name)
+		return "", nil, errcode.New("FS-003", "neither a directory nor a regular file: "+name, name)
 	}
 	if _, err := os.ReadDir(start); err != nil {
 		return "", nil, faultOf(err, name)
@@ -49,10 +49,10 @@ func Locate(path, home, tmp string, allowed []string) (root string, markers []st
 	if len(allowed) > 0 && !slices.ContainsFunc(allowed, func(a string) bool {
 		return Within(root, canonicalPath(a))
 	}) {
-		return "", nil, fault.New("FS-003", "not in allowed_roots: "+name, name)
+		return "", nil, errcode.New("FS-003", "not in allowed_roots: "+name, name)
 	}
 	if filepath.Dir(root) == root {
-		return "", nil, fault.New("FS-003", "the root of the file system", name)
+		return "", nil, errcode.New("FS-003", "the root of the file system", name)
 	}
 	return root, markers, nil
 }
@@ -154,14 +154,14 @@ func markersOf(dir string) []string {
 
 // checkPath checks the form of a rel path (exacta §4.16 rule 4, §4.17) and that no component is a
 // folder that is never touched. It looks at no disk.
-func checkPath(rel string) *fault.Fault {
+func checkPath(rel string) *errcode.Fault {
 	if code, token := relpath.Check(rel); code != "" {
 		shown := printable(rel)
-		return fault.New(code, token+": "+shown, shown)
+		return errcode.New(code, token+": "+shown, shown)
 	}
 	for c := range strings.SplitSeq(rel, "/") {
 		if reserved(c) {
-			return fault.New("SEC-002", "denied: "+rel, rel)
+			return errcode.New("SEC-002", "denied: "+rel, rel)
 		}
 	}
 	return nil

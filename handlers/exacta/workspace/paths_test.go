@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"trunkline/engine/exacta/relpath"
+	"trunkline/engine/projects/relpath"
 )
 
 // localByLibrary is relpath.Valid in the words of the standard library.

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 )
 
 // keptPlans is how many files of plans PrunePlans keeps: those of rejected, expired and executed
@@ -16,12 +16,12 @@ const keptPlans = 32
 
 // PrunePlans drops all but the newest files of plans. Those with a pinned id stay. What a crash
 // left of a file that was being written is removed. It must not run while a plan is saved.
-func (p *Project) PrunePlans(pinned ...string) *fault.Fault {
+func (p *Project) PrunePlans(pinned ...string) *errcode.Fault {
 	return p.prune(keptPlans, pinned, "plan")
 }
 
 // prune drops all but the newest files <id>.json of a directory of the storage.
-func (p *Project) prune(keep int, pinned []string, path ...string) *fault.Fault {
+func (p *Project) prune(keep int, pinned []string, path ...string) *errcode.Fault {
 	rel := storeName + "/" + strings.Join(path, "/")
 	d, err := p.folder(path...)
 	if isMissing(err) {
@@ -78,7 +78,7 @@ func (p *Project) LoadAnswer(key string) (answer []byte, ok bool) {
 
 // SaveAnswer puts an answer into the cache, and removes the oldest ones beyond 256. It must not run
 // while another one is saved.
-func (p *Project) SaveAnswer(key string, answer []byte) *fault.Fault {
+func (p *Project) SaveAnswer(key string, answer []byte) *errcode.Fault {
 	if f := p.saveIn([]string{"cache", "planner"}, key, answer); f != nil {
 		return f
 	}

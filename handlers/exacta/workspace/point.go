@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 )
 
 // Op is what a Change does to its target.
@@ -78,7 +78,7 @@ const (
 
 // NewPoint makes a rollback point without entries (exacta §4.18). The id of an execution's point is
 // that of the execution.
-func (p *Project) NewPoint(id, kind, createdAt string) (*Point, *fault.Fault) {
+func (p *Project) NewPoint(id, kind, createdAt string) (*Point, *errcode.Fault) {
 	if !isID(id) {
 		return nil, damaged("no id: " + printable(id))
 	}
@@ -99,7 +99,7 @@ func (p *Project) NewPoint(id, kind, createdAt string) (*Point, *fault.Fault) {
 }
 
 // nextSeq returns a number above those of all points.
-func (p *Project) nextSeq() (int64, *fault.Fault) {
+func (p *Project) nextSeq() (int64, *errcode.Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lastSeq < 0 {
@@ -148,7 +148,7 @@ func (pt *Point) folder(create bool) (dir, error) {
 }
 
 // save writes the manifest.
-func (pt *Point) save(d dir) *fault.Fault {
+func (pt *Point) save(d dir) *errcode.Fault {
 	return faultOf(d.replace("manifest.json", pt.p.sign("rollback/"+pt.ID, pt.encode())), pt.rel()+"/manifest.json")
 }
 
@@ -156,7 +156,7 @@ func (pt *Point) save(d dir) *fault.Fault {
 // both fsynced (exacta §4.8). It checks each target: the rules of Check, links, and that it has the
 // bytes of Change.Pre (VAL-005; FS-001 for a missing one). After a fault the point is as before.
 // The changes are done by Prepare and Commit; their Data must stay unchanged until then.
-func (pt *Point) Add(changes ...Change) *fault.Fault {
+func (pt *Point) Add(changes ...Change) *errcode.Fault {
 	d, err := pt.folder(true)
 	if err != nil {
 		return faultOf(err, pt.rel())
@@ -173,7 +173,7 @@ func (pt *Point) Add(changes ...Change) *fault.Fault {
 	return f
 }
 
-func (pt *Point) addAll(d dir, changes []Change) *fault.Fault {
+func (pt *Point) addAll(d dir, changes []Change) *errcode.Fault {
 	if f := pt.p.inPlace(); f != nil {
 		return f
 	}
@@ -200,13 +200,13 @@ func fresh(d dir, name string, data []byte, of *os.File) error {
 }
 
 // entry checks a change, saves the bytes that the target has in d, and returns the entry.
-func (pt *Point) entry(d dir, c Change) (e Entry, f *fault.Fault) {
+func (pt *Point) entry(d dir, c Change) (e Entry, f *errcode.Fault) {
 	if f := pt.p.Check(c.Path); f != nil {
 		return e, f
 	}
 	for _, w := range pt.pending {
 		if w.entry.Path == c.Path {
-			return e, fault.New("VAL-003", "duplicate_target: "+c.Path)
+			return e, errcode.New("VAL-003", "duplicate_target: "+c.Path)
 		}
 	}
 	e = Entry{Path: c.Path, Op: c.Op, Mode: newMode, Pre: c.Pre, Order: pt.nextOrder()}
@@ -216,7 +216,7 @@ func (pt *Point) entry(d dir, c Change) (e Entry, f *fault.Fault) {
 	if c.Op == Create {
 		sum, err := pt.p.hash(c.Path)
 		if err == nil && sum != "" {
-			return e, fault.New("VAL-005", "target_exists: "+c.Path)
+			return e, errcode.New("VAL-005", "target_exists: "+c.Path)
 		}
 		if err == nil {
 			e.Pre = ""
@@ -285,7 +285,7 @@ func (pt *Point) missing(rel string) ([]string, error) {
 }
 
 // Seal marks the point as complete.
-func (pt *Point) Seal() *fault.Fault {
+func (pt *Point) Seal() *errcode.Fault {
 	d, err := pt.folder(true)
 	if err != nil {
 		return faultOf(err, pt.rel())

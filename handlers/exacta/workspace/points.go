@@ -6,16 +6,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 )
 
 // keptPoints is how many rollback points Prune keeps (exacta §4.18).
 const keptPoints = 10
 
 // LoadPoint reads a rollback point: FS-001 if there is none, ST-002 if it is damaged.
-func (p *Project) LoadPoint(id string) (*Point, *fault.Fault) {
+func (p *Project) LoadPoint(id string) (*Point, *errcode.Fault) {
 	if !isID(id) {
-		return nil, fault.New("FS-001", "missing: rollback point", "rollback point")
+		return nil, errcode.New("FS-001", "missing: rollback point", "rollback point")
 	}
 	pt := &Point{ID: id, p: p}
 	d, err := pt.folder(false)
@@ -39,20 +39,20 @@ func (p *Project) LoadPoint(id string) (*Point, *fault.Fault) {
 }
 
 // Points returns all readable rollback points, the newest first.
-func (p *Project) Points() ([]*Point, *fault.Fault) {
+func (p *Project) Points() ([]*Point, *errcode.Fault) {
 	found, f := p.points()
 	return found.points, f
 }
 
 // found is what lies in the folder of rollback points.
 type found struct {
-	points []*Point       // the readable ones, the newest first
-	empty  []string       // folders of points that were not made, or dropped, to the end
-	bad    []*fault.Fault // ST-002 of everything else
+	points []*Point         // the readable ones, the newest first
+	empty  []string         // folders of points that were not made, or dropped, to the end
+	bad    []*errcode.Fault // ST-002 of everything else
 }
 
 // points reads the folder of rollback points.
-func (p *Project) points() (out found, f *fault.Fault) {
+func (p *Project) points() (out found, f *errcode.Fault) {
 	all, err := p.folder("rollback")
 	if err == unix.ENOENT {
 		return out, nil
@@ -102,7 +102,7 @@ const goneManifest = "manifest.json.tmp"
 
 // Verify reads all original bytes of the point: ST-002 if some are not there or not those that were
 // saved, and the way back does not lead to its end.
-func (pt *Point) Verify() *fault.Fault {
+func (pt *Point) Verify() *errcode.Fault {
 	d, err := pt.folder(false)
 	if err != nil {
 		return damaged(faultOf(err, pt.rel()).Detail)
@@ -124,7 +124,7 @@ func (pt *Point) Verify() *fault.Fault {
 type Recovered struct {
 	ID    string // "" where it is not known
 	Kind  string // of a point that can be read
-	Fault *fault.Fault
+	Fault *errcode.Fault
 	// Foreign is set for a point that is not proven to be of this installation and root. Nothing is
 	// taken back by it.
 	Foreign bool
@@ -134,7 +134,7 @@ type Recovered struct {
 // and drops their points unless files are in conflict. What cannot be read stays as it is, and so
 // do points that are not proven and, of plans, those that are not complete: they are the caller's,
 // who has their state.
-func (p *Project) Recover() ([]Recovered, *fault.Fault) {
+func (p *Project) Recover() ([]Recovered, *errcode.Fault) {
 	found, f := p.points()
 	var out []Recovered
 	for _, bad := range found.bad {
@@ -171,7 +171,7 @@ func (p *Project) Recover() ([]Recovered, *fault.Fault) {
 }
 
 // Drop removes the point. Its changes, if there are any, stay.
-func (pt *Point) Drop() *fault.Fault {
+func (pt *Point) Drop() *errcode.Fault {
 	pt.discard()
 	return faultOf(pt.p.removePoint(pt.ID), pt.rel())
 }
@@ -216,7 +216,7 @@ func (p *Project) removePoint(id string) error {
 // Prune drops all but the 10 newest points (exacta §4.18). Those with a pinned id, with conflicts,
 // and sets of diffs that are not undone stay. Folders without a manifest are removed. One that
 // cannot be removed does not keep the others: the first fault is returned at the end.
-func (p *Project) Prune(pinned ...string) *fault.Fault {
+func (p *Project) Prune(pinned ...string) *errcode.Fault {
 	found, f := p.points()
 	if f != nil {
 		return f

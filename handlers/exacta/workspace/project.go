@@ -27,7 +27,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 )
 
 // storeName is the folder of a project's storage (exacta §4.18).
@@ -72,7 +72,7 @@ type Project struct {
 
 // Open opens a root that Locate found: the checks of .exacta and its config.json, then the lock of
 // an existing .exacta (exacta §4.1). It writes nothing.
-func Open(root string, o Options) (*Project, *fault.Fault) {
+func Open(root string, o Options) (*Project, *errcode.Fault) {
 	o.MaxFile = cmp.Or(o.MaxFile, maxFile)
 	if len(o.Key) == 0 {
 		o.Key = processKey()
@@ -86,7 +86,7 @@ func Open(root string, o Options) (*Project, *fault.Fault) {
 		return nil, faultOf(err, ".")
 	}
 	p := &Project{root: root, opts: o, lastSeq: -1, dir: dir{fd, &disk{before: o.Before, lazy: o.Lazy}}}
-	var f *fault.Fault
+	var f *errcode.Fault
 	if p.config, f = p.LoadConfig(); f == nil && !o.ReadOnly {
 		f = p.lockExisting()
 	}
@@ -117,11 +117,11 @@ func (p *Project) Config() *Config { return p.config }
 // inPlace refuses a root whose path has come to name another directory, or none: edits go by the
 // handle of the one that was opened, builds by the path, and both must mean one tree (exacta
 // §4.17).
-func (p *Project) inPlace() *fault.Fault {
+func (p *Project) inPlace() *errcode.Fault {
 	var opened, named unix.Stat_t
 	err := cmp.Or(unix.Fstat(p.dir.fd, &opened), unix.Lstat(p.root, &named))
 	if err != nil || opened.Ino != named.Ino || opened.Dev != named.Dev {
-		return fault.New("FS-001", "replaced: the project's directory was moved while it was open; close the project and open it again", "project root")
+		return errcode.New("FS-001", "replaced: the project's directory was moved while it was open; close the project and open it again", "project root")
 	}
 	return nil
 }
@@ -136,12 +136,12 @@ func (p *Project) SetDeny(deny func(path string, dir bool) bool) { p.deny = deny
 
 // Check checks a rel path: its form, and the rules of SetDeny for a file (exacta §4.17). It looks
 // at no disk.
-func (p *Project) Check(rel string) *fault.Fault {
+func (p *Project) Check(rel string) *errcode.Fault {
 	if f := checkPath(rel); f != nil {
 		return f
 	}
 	if p.deny != nil && p.deny(rel, false) {
-		return fault.New("SEC-002", "denied: "+rel, rel)
+		return errcode.New("SEC-002", "denied: "+rel, rel)
 	}
 	return nil
 }
@@ -150,14 +150,14 @@ func (p *Project) Check(rel string) *fault.Fault {
 func (p *Project) existingStore() (dir, error) {
 	d, err := p.dir.open(storeName)
 	if errors.Is(err, isNotDir) {
-		return d, fault.New("SEC-002", "not_a_directory: "+storeName, storeName)
+		return d, errcode.New("SEC-002", "not_a_directory: "+storeName, storeName)
 	}
 	return d, err
 }
 
 // Lock takes the lock of the project, also where no change took it yet: FS-005 if another process
 // has it.
-func (p *Project) Lock() *fault.Fault {
+func (p *Project) Lock() *errcode.Fault {
 	d, err := p.store()
 	if err == nil {
 		d.close()
@@ -166,7 +166,7 @@ func (p *Project) Lock() *fault.Fault {
 }
 
 // lockExisting takes the lock of an existing .exacta that has one.
-func (p *Project) lockExisting() *fault.Fault {
+func (p *Project) lockExisting() *errcode.Fault {
 	d, err := p.existingStore()
 	if err == unix.ENOENT {
 		return nil
@@ -263,7 +263,7 @@ func (p *Project) untouched(d dir) error {
 	_ = p.lock.Close()
 	p.lock = nil
 	const rel = storeName + "/state.json"
-	return fault.New("FS-005", "interrupted work of another process; the project is to be opened again: "+rel, rel)
+	return errcode.New("FS-005", "interrupted work of another process; the project is to be opened again: "+rel, rel)
 }
 
 // sub opens a directory of the storage, which is made if it is missing.

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 )
 
 // The most bytes of a file of .exacta that is read: of a blob, a plan or an answer, of state.json
@@ -35,7 +35,7 @@ type Execution struct {
 }
 
 // SaveState writes state.json. It makes .exacta and takes the lock if that is to be done.
-func (p *Project) SaveState(s *State) *fault.Fault {
+func (p *Project) SaveState(s *State) *errcode.Fault {
 	d, err := p.store()
 	if err != nil {
 		return faultOf(err, storeName)
@@ -47,7 +47,7 @@ func (p *Project) SaveState(s *State) *fault.Fault {
 
 // LoadState reads state.json: nil if there is none, ST-002 if it is damaged or cannot be read, and
 // then it is renamed state.json.bad (exacta §5.6).
-func (p *Project) LoadState() (*State, *fault.Fault) {
+func (p *Project) LoadState() (*State, *errcode.Fault) {
 	s, problem, f := p.readState()
 	if problem != "" {
 		f = p.RejectState(problem)
@@ -56,7 +56,7 @@ func (p *Project) LoadState() (*State, *fault.Fault) {
 }
 
 // ReadState is LoadState without a change: a damaged state.json stays.
-func (p *Project) ReadState() (*State, *fault.Fault) {
+func (p *Project) ReadState() (*State, *errcode.Fault) {
 	s, problem, f := p.readState()
 	if problem != "" {
 		f = damaged("state.json: " + problem)
@@ -64,7 +64,7 @@ func (p *Project) ReadState() (*State, *fault.Fault) {
 	return s, f
 }
 
-func (p *Project) readState() (s *State, problem string, f *fault.Fault) {
+func (p *Project) readState() (s *State, problem string, f *errcode.Fault) {
 	d, err := p.existingStore()
 	if err == unix.ENOENT {
 		p.see("")
@@ -99,7 +99,7 @@ func (p *Project) see(sum string) {
 
 // RejectState renames state.json to state.json.bad and returns the fault of a damaged state, with
 // what is wrong about it (exacta §5.6).
-func (p *Project) RejectState(problem string) *fault.Fault {
+func (p *Project) RejectState(problem string) *errcode.Fault {
 	if locked, err := p.store(); err == nil {
 		if locked.rename("state.json", "state.json.bad") == nil {
 			_ = locked.sync()
@@ -204,12 +204,12 @@ func isID(id string) bool {
 }
 
 // SavePlan writes plan/<id>.json. The bytes are the caller's, with a fingerprint of its own.
-func (p *Project) SavePlan(id string, plan []byte) *fault.Fault {
+func (p *Project) SavePlan(id string, plan []byte) *errcode.Fault {
 	return p.saveIn([]string{"plan"}, id, p.sign("plan/"+id, plan))
 }
 
 // LoadPlan reads plan/<id>.json; ST-002 if that is not possible.
-func (p *Project) LoadPlan(id string) ([]byte, *fault.Fault) {
+func (p *Project) LoadPlan(id string) ([]byte, *errcode.Fault) {
 	b, err := p.loadIn([]string{"plan"}, id)
 	if err != nil {
 		return nil, damaged("plan/" + printable(id) + ".json: " + faultOf(err, storeName+"/plan").Detail)
@@ -218,7 +218,7 @@ func (p *Project) LoadPlan(id string) ([]byte, *fault.Fault) {
 }
 
 // saveIn writes a file <id>.json in a directory of the storage.
-func (p *Project) saveIn(path []string, id string, data []byte) *fault.Fault {
+func (p *Project) saveIn(path []string, id string, data []byte) *errcode.Fault {
 	rel := storeName + "/" + strings.Join(path, "/")
 	if !isID(id) {
 		return damaged("no id: " + printable(id))

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 )
 
 func TestStateComesBack(t *testing.T) {
@@ -170,7 +170,7 @@ func TestManyWriters(t *testing.T) {
 			for i := range 20 {
 				id := fmt.Sprintf("%d-%d", g, i)
 				pt, f := p.NewPoint(id, PlanPoint, now)
-				for _, f := range []*fault.Fault{f, p.SaveState(&State{State: id}), p.SavePlan("one", []byte(id)), p.SavePlan(id, nil)} {
+				for _, f := range []*errcode.Fault{f, p.SaveState(&State{State: id}), p.SavePlan("one", []byte(id)), p.SavePlan(id, nil)} {
 					if f != nil {
 						t.Error(f)
 						return

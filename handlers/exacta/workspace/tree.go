@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/exacta/fault"
-	"trunkline/engine/exacta/relpath"
+	"trunkline/engine/projects/errcode"
+	"trunkline/engine/projects/relpath"
 )
 
 // MaxIndexed is the most files of an Index (exacta §4.17).
@@ -26,7 +26,7 @@ type File struct {
 // Index returns the files for planning (exacta §4.17): regular ones that no rule denies, in byte
 // order of their paths, the first 10 000, at most 20 components deep. Directories that cannot be
 // read, and names that no diff can name, are left out.
-func (p *Project) Index() ([]File, *fault.Fault) {
+func (p *Project) Index() ([]File, *errcode.Fault) {
 	var out []File
 	err := p.walk(p.dir, "", 1, func(rel string, dir bool, size int64) bool {
 		if !dir {
@@ -39,7 +39,7 @@ func (p *Project) Index() ([]File, *fault.Fault) {
 
 // Tree returns the same files and the directories around them, which end in a slash, in byte order
 // (exacta §4.15, project_structure.txt).
-func (p *Project) Tree() ([]string, *fault.Fault) {
+func (p *Project) Tree() ([]string, *errcode.Fault) {
 	var out []string
 	err := p.walk(p.dir, "", 1, func(rel string, dir bool, _ int64) bool {
 		if dir {
@@ -119,7 +119,7 @@ func (p *Project) descend(d dir, prefix string, depth int, visit func(rel string
 
 // Read returns the bytes and the mode of a file: FS-001 if it is missing, SEC-002 for a denied
 // path, a link anywhere in it, and what is no regular file.
-func (p *Project) Read(rel string) ([]byte, fs.FileMode, *fault.Fault) {
+func (p *Project) Read(rel string) ([]byte, fs.FileMode, *errcode.Fault) {
 	if f := p.Check(rel); f != nil {
 		return nil, 0, f
 	}
@@ -133,7 +133,7 @@ func (p *Project) Read(rel string) ([]byte, fs.FileMode, *fault.Fault) {
 }
 
 // Hash returns the SHA-256 of a file, "" if there is none; its faults are those of Read.
-func (p *Project) Hash(rel string) (string, *fault.Fault) {
+func (p *Project) Hash(rel string) (string, *errcode.Fault) {
 	if f := p.Check(rel); f != nil {
 		return "", f
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/exacta/relpath"
+	"trunkline/engine/projects/relpath"
 )
 
 // TestIndexHasRegularFilesInByteOrder (exacta §4.17, last row).

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/engine/exacta/fault"
+	"trunkline/engine/projects/errcode"
 )
 
 // isConflict is a target that another program changed.
@@ -22,7 +22,7 @@ const isConflict refusal = "conflict"
 // stay in the manifest with their blobs. A point with conflicts only is sealed, so that no later
 // Recover fails at them again. That the manifest cannot be written is no fault: to undo an entry
 // again does nothing.
-func (pt *Point) Undo(from int) *fault.Fault {
+func (pt *Point) Undo(from int) *errcode.Fault {
 	pt.discard()
 	var kept []Entry
 	failed := 0
@@ -53,7 +53,7 @@ func (pt *Point) Undo(from int) *fault.Fault {
 	if len(kept) == 0 {
 		return nil
 	}
-	return fault.New("FS-006", detail, strconv.Itoa(len(kept)))
+	return errcode.New("FS-006", detail, strconv.Itoa(len(kept)))
 }
 
 // undo takes back one entry.

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 )
@@ -28,7 +28,7 @@ func NewBook(protocol, name string) *Book {
 	return &Book{protocol: protocol, name: name, open: make(map[*Conn]struct{})}
 }
 
-// entry is what a book shows of a connection. Times are those of link.Mono.
+// entry is what a book shows of a connection. Times are those of connection.Mono.
 type entry struct {
 	book    *Book // nil: it is in none
 	id      uint64
@@ -48,7 +48,7 @@ func (b *Book) Enter(nc net.Conn, addr string) *Conn {
 }
 
 func (b *Book) enter(c *Conn, addr string) {
-	c.book, c.addr, c.opened = b, addr, link.Mono()
+	c.book, c.addr, c.opened = b, addr, connection.Mono()
 	c.heard.Store(c.opened)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,7 +96,7 @@ func (c *Conn) cut() {
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 && !c.kept.Load() {
-		now := link.Mono()
+		now := connection.Mono()
 		c.in.Add(int64(n))
 		if c.book != nil {
 			c.book.in.Add(int64(n))
@@ -126,7 +126,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 			if c.book != nil {
 				c.book.out.Add(int64(part))
 			}
-			c.heard.Store(link.Mono())
+			c.heard.Store(connection.Mono())
 			c.asked.Store(0)
 		}
 		if err != nil || n == len(p) {
@@ -151,13 +151,13 @@ func (c *Conn) Remote() string {
 	return c.RemoteAddr().Network()
 }
 
-// Began returns when the first byte of the request at hand came, in nanoseconds of link.Mono; now
-// if it is not known, as for one that came together with the one before.
+// Began returns when the first byte of the request at hand came, in nanoseconds of connection.Mono;
+// now if it is not known, as for one that came together with the one before.
 func (c *Conn) Began() int64 {
 	if at := c.asked.Load(); at != 0 {
 		return at
 	}
-	return link.Mono()
+	return connection.Mono()
 }
 
 // connOf returns the connection of the context of a request, nil without one.
@@ -188,7 +188,7 @@ func Peer(ctx context.Context) (p obs.Peer, began int64) {
 	if c := connOf(ctx); c != nil {
 		return c, c.Began()
 	}
-	return nil, link.Mono()
+	return nil, connection.Mono()
 }
 
 // Totals returns how many connections are open, and the bytes read and written by all there were.
@@ -202,7 +202,7 @@ func (b *Book) Totals() (open, in, out int64) {
 func (b *Book) Connections(dst []obs.Connection) []obs.Connection {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now, wall := link.Mono(), time.Now()
+	now, wall := connection.Mono(), time.Now()
 	for c := range b.open {
 		age := time.Duration(now - c.opened)
 		row := obs.Connection{

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // Listener is a listener with a bound on its open connections. At the bound it closes the
@@ -72,7 +72,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		_ = c.Close()
 		return nil, net.ErrClosed
 	}
-	conn.opened = link.Mono()
+	conn.opened = connection.Mono()
 	conn.heard.Store(conn.opened)
 	if l.book != nil {
 		l.book.enter(conn, l.addr)
@@ -104,7 +104,7 @@ func (l *Listener) take(c *Conn) bool {
 // evict closes the connection that has waited for its peer longest, if that is patience or longer.
 // It reports whether there is one.
 func (l *Listener) evict() bool {
-	now := link.Mono()
+	now := connection.Mono()
 	last := now - int64(patience)
 	var longest *Conn
 	for c := range l.open {

@@ -11,7 +11,7 @@ import (
 	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
 	"trunkline/fuzz/kit/ipctest"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 func encode(t testing.TB, text string) msgp.Raw {
@@ -31,14 +31,14 @@ const cycle = `{"name":"n","max_iterations":2147483647,"max_llm_calls":214748364
 // see an agent that is not due (envelope §2.1, D32).
 func TestOneOfManyReportsCounts(t *testing.T) {
 	conns := crowd(t, 16)
-	if _, err := conns[0].ExecutePipeline(t.Context(), client.ExecutePipeline{Envelope: encode(t, `{"envelope_id":"p"}`), PipelineConfig: encode(t, cycle)}); err != nil {
+	if _, err := conns[0].ExecutePipeline(t.Context(), ipcclient.ExecutePipeline{Envelope: encode(t, `{"envelope_id":"p"}`), PipelineConfig: encode(t, cycle)}); err != nil {
 		t.Fatal(err)
 	}
 	const rounds = 20
 	for round := range rounds {
 		agent := []string{"a1", "a2"}[round%2]
-		codes := atOnce(t, conns, func(_ int, c *client.Conn) error {
-			_, err := c.ReportAgentResult(t.Context(), client.ReportAgentResult{ProcessID: "p", AgentName: agent, Success: true})
+		codes := atOnce(t, conns, func(_ int, c *ipcclient.Conn) error {
+			_, err := c.ReportAgentResult(t.Context(), ipcclient.ReportAgentResult{ProcessID: "p", AgentName: agent, Success: true})
 			return err
 		})
 		if codes[0] != wire.OK || codes[1] != wire.FailedPrecondition || codes[len(codes)-1] != wire.FailedPrecondition {
@@ -56,8 +56,8 @@ func TestOneOfManySessionsBegins(t *testing.T) {
 	conns := crowd(t, 16)
 	for round := range 10 {
 		pid := fmt.Sprint("p", round)
-		codes := atOnce(t, conns, func(i int, c *client.Conn) error {
-			_, err := c.InitializeSession(t.Context(), client.InitializeSession{
+		codes := atOnce(t, conns, func(i int, c *ipcclient.Conn) error {
+			_, err := c.InitializeSession(t.Context(), ipcclient.InitializeSession{
 				ProcessID: pid, PipelineConfig: encode(t, cycle), Envelope: encode(t, fmt.Sprintf(`{"envelope_id":"e%d"}`, i)),
 			})
 			return err
@@ -73,10 +73,10 @@ func TestOneOfManySessionsBegins(t *testing.T) {
 func TestSessionTableHoldsExactlyItsLimit(t *testing.T) {
 	conns := crowd(t, 8, ipctest.With(func(c *ipctest.Config) { c.MaxSessions = 20 }))
 	var begun atomic.Int64
-	atOnce(t, conns, func(i int, c *client.Conn) error {
+	atOnce(t, conns, func(i int, c *ipcclient.Conn) error {
 		for k := range 10 {
-			_, err := c.ExecutePipeline(t.Context(), client.ExecutePipeline{Envelope: encode(t, fmt.Sprintf(`{"envelope_id":"%d-%d"}`, i, k)), PipelineConfig: encode(t, cycle)})
-			var said *client.Error
+			_, err := c.ExecutePipeline(t.Context(), ipcclient.ExecutePipeline{Envelope: encode(t, fmt.Sprintf(`{"envelope_id":"%d-%d"}`, i, k)), PipelineConfig: encode(t, cycle)})
+			var said *ipcclient.Error
 			switch {
 			case err == nil:
 				begun.Add(1)
@@ -97,20 +97,20 @@ func TestSessionTableHoldsExactlyItsLimit(t *testing.T) {
 func TestReportsAddUp(t *testing.T) {
 	conns := crowd(t, 8)
 	const steps = 50
-	atOnce(t, conns, func(i int, c *client.Conn) error {
+	atOnce(t, conns, func(i int, c *ipcclient.Conn) error {
 		pid := fmt.Sprint("p", i)
-		step, err := c.ExecutePipeline(t.Context(), client.ExecutePipeline{Envelope: encode(t, fmt.Sprintf(`{"envelope_id":%q}`, pid)), PipelineConfig: encode(t, cycle)})
+		step, err := c.ExecutePipeline(t.Context(), ipcclient.ExecutePipeline{Envelope: encode(t, fmt.Sprintf(`{"envelope_id":%q}`, pid)), PipelineConfig: encode(t, cycle)})
 		for range steps {
 			if err != nil {
 				return err
 			}
 			_, lookErr := c.GetSessionState(t.Context(), fmt.Sprint("p", (i+1)%len(conns)))
-			var said *client.Error
+			var said *ipcclient.Error
 			if lookErr != nil && !errors.As(lookErr, &said) {
 				return lookErr
 			}
-			step, err = c.ReportAgentResult(t.Context(), client.ReportAgentResult{
-				ProcessID: pid, AgentName: step.AgentName, Success: true, Metrics: client.AgentMetrics{LLMCalls: 1},
+			step, err = c.ReportAgentResult(t.Context(), ipcclient.ReportAgentResult{
+				ProcessID: pid, AgentName: step.AgentName, Success: true, Metrics: ipcclient.AgentMetrics{LLMCalls: 1},
 			})
 		}
 		return err
@@ -136,7 +136,7 @@ func TestReportsAddUp(t *testing.T) {
 func TestUpdateAndReportAtOnce(t *testing.T) {
 	conns := crowd(t, 8)
 	for range 20 {
-		created, err := conns[0].CreateEnvelope(t.Context(), client.CreateEnvelope{})
+		created, err := conns[0].CreateEnvelope(t.Context(), ipcclient.CreateEnvelope{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,18 +146,18 @@ func TestUpdateAndReportAtOnce(t *testing.T) {
 		}
 		id := parseTwin(string(text)).get("identity").get("envelope_id").text()
 		waiting := fmt.Sprintf(`{"envelope_id":%q,"interrupt_pending":true,"interrupt":{"kind":"clarification"}}`, id)
-		if _, err := conns[0].ExecutePipeline(t.Context(), client.ExecutePipeline{Envelope: encode(t, waiting), PipelineConfig: encode(t, cycle)}); err != nil {
+		if _, err := conns[0].ExecutePipeline(t.Context(), ipcclient.ExecutePipeline{Envelope: encode(t, waiting), PipelineConfig: encode(t, cycle)}); err != nil {
 			t.Fatal(err)
 		}
 		var accepted atomic.Int64
-		atOnce(t, conns, func(i int, c *client.Conn) error {
+		atOnce(t, conns, func(i int, c *ipcclient.Conn) error {
 			if i == 0 {
 				_, err := c.UpdateEnvelope(t.Context(), encode(t, fmt.Sprintf(`{"envelope_id":%q,"interrupt_pending":false}`, id)))
 				return err
 			}
 			for range 5 {
-				step, err := c.ReportAgentResult(t.Context(), client.ReportAgentResult{ProcessID: id, AgentName: "a1", Success: true})
-				var said *client.Error
+				step, err := c.ReportAgentResult(t.Context(), ipcclient.ReportAgentResult{ProcessID: id, AgentName: "a1", Success: true})
+				var said *ipcclient.Error
 				switch {
 				case err == nil && step.AgentName == "a2":
 					accepted.Add(1)
@@ -179,25 +179,25 @@ func TestNothingIsReportedAfterTheEnd(t *testing.T) {
 	conns := crowd(t, 8)
 	for round := range 10 {
 		pid := fmt.Sprint("p", round)
-		if _, err := conns[0].CreateProcess(t.Context(), client.CreateProcess{PID: pid, UserID: pid}); err != nil {
+		if _, err := conns[0].CreateProcess(t.Context(), ipcclient.CreateProcess{PID: pid, UserID: pid}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conns[0].ExecutePipeline(t.Context(), client.ExecutePipeline{Envelope: encode(t, fmt.Sprintf(`{"envelope_id":%q}`, pid)), PipelineConfig: encode(t, cycle)}); err != nil {
+		if _, err := conns[0].ExecutePipeline(t.Context(), ipcclient.ExecutePipeline{Envelope: encode(t, fmt.Sprintf(`{"envelope_id":%q}`, pid)), PipelineConfig: encode(t, cycle)}); err != nil {
 			t.Fatal(err)
 		}
 		var over atomic.Bool
-		atOnce(t, conns, func(i int, c *client.Conn) error {
+		atOnce(t, conns, func(i int, c *ipcclient.Conn) error {
 			if i == 0 {
-				_, err := c.TerminateProcess(t.Context(), client.TerminateProcess{PID: pid})
+				_, err := c.TerminateProcess(t.Context(), ipcclient.TerminateProcess{PID: pid})
 				over.Store(true)
 				return err
 			}
 			for k := range 20 {
 				was := over.Load()
 				agent := []string{"a1", "a2"}[k%2]
-				step, err := c.ReportAgentResult(t.Context(), client.ReportAgentResult{ProcessID: pid, AgentName: agent, Success: true})
-				var said *client.Error
-				if was && (err != nil || step.Kind != client.Terminate || step.TerminalReason != "USER_CANCELLED") {
+				step, err := c.ReportAgentResult(t.Context(), ipcclient.ReportAgentResult{ProcessID: pid, AgentName: agent, Success: true})
+				var said *ipcclient.Error
+				if was && (err != nil || step.Kind != ipcclient.Terminate || step.TerminalReason != "USER_CANCELLED") {
 					return fmt.Errorf("after the end: %+v, %v", step, err) // not wrapped: it is no answer to let pass
 				}
 				if err != nil && (!errors.As(err, &said) || said.Code != wire.FailedPrecondition) {

@@ -13,16 +13,16 @@ import (
 
 	"trunkline/codec/wire"
 	"trunkline/fuzz/kit/ipctest"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // crowd starts a server and n connections to it.
-func crowd(t *testing.T, n int, opts ...ipctest.Option) []*client.Conn {
+func crowd(t *testing.T, n int, opts ...ipctest.Option) []*ipcclient.Conn {
 	t.Helper()
 	srv := ipctest.Start(t, opts...)
-	conns := make([]*client.Conn, n)
+	conns := make([]*ipcclient.Conn, n)
 	for i := range conns {
-		c, err := client.Dial(t.Context(), srv.Addr)
+		c, err := ipcclient.Dial(t.Context(), srv.Addr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func crowd(t *testing.T, n int, opts ...ipctest.Option) []*client.Conn {
 // code returns the code a call was refused with, wire.OK without an error.
 func code(t *testing.T, err error) wire.Code {
 	t.Helper()
-	var said *client.Error
+	var said *ipcclient.Error
 	if err != nil && !errors.As(err, &said) {
 		t.Errorf("not an answer: %v", err)
 		return wire.Internal
@@ -47,7 +47,7 @@ func code(t *testing.T, err error) wire.Code {
 }
 
 // atOnce runs f for every connection side by side and returns the codes, sorted.
-func atOnce(t *testing.T, conns []*client.Conn, f func(i int, c *client.Conn) error) []wire.Code {
+func atOnce(t *testing.T, conns []*ipcclient.Conn, f func(i int, c *ipcclient.Conn) error) []wire.Code {
 	t.Helper()
 	codes := make([]wire.Code, len(conns))
 	begin := make(chan struct{})
@@ -70,11 +70,11 @@ func TestOneOfManyTransitionsSucceeds(t *testing.T) {
 	conns := crowd(t, 16)
 	for round := range 10 {
 		pid := fmt.Sprint("p", round)
-		if _, err := conns[0].CreateProcess(t.Context(), client.CreateProcess{PID: pid, UserID: pid}); err != nil {
+		if _, err := conns[0].CreateProcess(t.Context(), ipcclient.CreateProcess{PID: pid, UserID: pid}); err != nil {
 			t.Fatal(err)
 		}
-		codes := atOnce(t, conns, func(_ int, c *client.Conn) error {
-			_, err := c.TransitionState(t.Context(), client.TransitionState{PID: pid, NewState: "RUNNING"})
+		codes := atOnce(t, conns, func(_ int, c *ipcclient.Conn) error {
+			_, err := c.TransitionState(t.Context(), ipcclient.TransitionState{PID: pid, NewState: "RUNNING"})
 			return err
 		})
 		if codes[0] != wire.OK || codes[1] != wire.FailedPrecondition || codes[len(codes)-1] != wire.FailedPrecondition {
@@ -86,8 +86,8 @@ func TestOneOfManyTransitionsSucceeds(t *testing.T) {
 // TestOneOfManyCreatesSucceeds: a create is never merged with an existing process (kernel-ipc D19).
 func TestOneOfManyCreatesSucceeds(t *testing.T) {
 	conns := crowd(t, 16)
-	codes := atOnce(t, conns, func(i int, c *client.Conn) error {
-		_, err := c.CreateProcess(t.Context(), client.CreateProcess{PID: "p", UserID: fmt.Sprint("u", i)})
+	codes := atOnce(t, conns, func(i int, c *ipcclient.Conn) error {
+		_, err := c.CreateProcess(t.Context(), ipcclient.CreateProcess{PID: "p", UserID: fmt.Sprint("u", i)})
 		return err
 	})
 	if codes[0] != wire.OK || codes[1] != wire.FailedPrecondition {
@@ -101,9 +101,9 @@ func TestExactlyTheLimitSucceeds(t *testing.T) {
 	now := new(clock)
 	conns := crowd(t, 16, ipctest.With(func(c *ipctest.Config) { c.Now = now.now }))
 	var allowed atomic.Int64
-	atOnce(t, conns, func(_ int, c *client.Conn) error {
+	atOnce(t, conns, func(_ int, c *ipcclient.Conn) error {
 		for range 5 {
-			d, err := c.CheckRateLimit(t.Context(), client.CheckRateLimit{UserID: "u", Record: true})
+			d, err := c.CheckRateLimit(t.Context(), ipcclient.CheckRateLimit{UserID: "u", Record: true})
 			if err != nil {
 				return err
 			}
@@ -123,9 +123,9 @@ func TestExactlyTheLimitSucceeds(t *testing.T) {
 func TestEveryProcessIsHandedOutOnce(t *testing.T) {
 	conns := crowd(t, 8)
 	const each = 9 // below the burst limit
-	atOnce(t, conns, func(i int, c *client.Conn) error {
+	atOnce(t, conns, func(i int, c *ipcclient.Conn) error {
 		for k := range each {
-			if _, err := c.CreateProcess(t.Context(), client.CreateProcess{PID: fmt.Sprint(i, "-", k), UserID: fmt.Sprint("u", i)}); err != nil {
+			if _, err := c.CreateProcess(t.Context(), ipcclient.CreateProcess{PID: fmt.Sprint(i, "-", k), UserID: fmt.Sprint("u", i)}); err != nil {
 				return err
 			}
 		}
@@ -133,7 +133,7 @@ func TestEveryProcessIsHandedOutOnce(t *testing.T) {
 	})
 	var mu sync.Mutex
 	taken := map[string]int{}
-	atOnce(t, conns, func(_ int, c *client.Conn) error {
+	atOnce(t, conns, func(_ int, c *ipcclient.Conn) error {
 		for {
 			p, err := c.GetNextRunnable(t.Context(), true)
 			if err != nil {
@@ -157,12 +157,12 @@ func TestEveryProcessIsHandedOutOnce(t *testing.T) {
 // TestUsageAddsUp: concurrent RecordUsage calls lose nothing (kernel-ipc §4.8).
 func TestUsageAddsUp(t *testing.T) {
 	conns := crowd(t, 8)
-	if _, err := conns[0].CreateProcess(t.Context(), client.CreateProcess{PID: "p"}); err != nil {
+	if _, err := conns[0].CreateProcess(t.Context(), ipcclient.CreateProcess{PID: "p"}); err != nil {
 		t.Fatal(err)
 	}
-	atOnce(t, conns, func(_ int, c *client.Conn) error {
+	atOnce(t, conns, func(_ int, c *ipcclient.Conn) error {
 		for range 50 {
-			if _, err := c.RecordUsage(t.Context(), client.RecordUsage{PID: "p", LLMCalls: 1, TokensIn: 3}); err != nil {
+			if _, err := c.RecordUsage(t.Context(), ipcclient.RecordUsage{PID: "p", LLMCalls: 1, TokensIn: 3}); err != nil {
 				return err
 			}
 		}
@@ -190,7 +190,7 @@ func TestAnnouncedLengthReservesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	probe, err := client.Dial(t.Context(), srv.Addr)
+	probe, err := ipcclient.Dial(t.Context(), srv.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}

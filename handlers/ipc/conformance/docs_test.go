@@ -12,7 +12,7 @@ import (
 
 	"trunkline/codec/transcode"
 	"trunkline/fuzz/kit/ipctest"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // What docs/envelope.md shows is run here, so that the page and the server cannot drift apart: its
@@ -165,7 +165,7 @@ func documentedServer(t *testing.T) *ipctest.Server {
 // TestDocumentedTranscripts makes every call of the page's transcripts over a socket.
 func TestDocumentedTranscripts(t *testing.T) {
 	for _, text := range fenced(t, "transcript") {
-		conn, err := client.Dial(t.Context(), documentedServer(t).Addr)
+		conn, err := ipcclient.Dial(t.Context(), documentedServer(t).Addr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestDocumentedTranscripts(t *testing.T) {
 }
 
 // converse is trunkline call: the body of the reply as JSON, or "CODE: message".
-func converse(t *testing.T, conn *client.Conn, target, body string) string {
+func converse(t *testing.T, conn *ipcclient.Conn, target, body string) string {
 	t.Helper()
 	request, err := transcode.EncodeJSON([]byte(body))
 	if err != nil {
@@ -190,7 +190,7 @@ func converse(t *testing.T, conn *client.Conn, target, body string) string {
 	}
 	service, method, _ := strings.Cut(target, ".")
 	reply, err := conn.Call(t.Context(), service, method, request)
-	var said *client.Error
+	var said *ipcclient.Error
 	if errors.As(err, &said) {
 		return said.Error()
 	}

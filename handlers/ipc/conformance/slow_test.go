@@ -10,7 +10,7 @@ import (
 	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
 	"trunkline/fuzz/kit/ipctest"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // flood is twice what the sockets between a server and a slow peer can hold, in messages of 64 KiB.
@@ -18,7 +18,7 @@ const flood = 200
 
 // slowPeer starts a server with a small stream buffer and a connection that has sent one request
 // and reads nothing.
-func slowPeer(t *testing.T, request string, opts ...ipctest.Option) (*client.Conn, *wireConn) {
+func slowPeer(t *testing.T, request string, opts ...ipctest.Option) (*ipcclient.Conn, *wireConn) {
 	t.Helper()
 	small := ipctest.With(func(c *ipctest.Config) { c.StreamBufferEvents = 8 })
 	srv := ipctest.Start(t, append([]ipctest.Option{small}, opts...)...)
@@ -34,7 +34,7 @@ func slowPeer(t *testing.T, request string, opts ...ipctest.Option) (*client.Con
 	if err := whole(slow.nc, appendFrame(nil, 0x01, payload)); err != nil {
 		t.Fatal(err)
 	}
-	fast, err := client.Dial(t.Context(), srv.Addr)
+	fast, err := ipcclient.Dial(t.Context(), srv.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestSlowReaderSeesGaps(t *testing.T) {
 	awaitSubscriber(t, fast)
 	delivered := 0
 	for i := range flood {
-		d, err := fast.Publish(t.Context(), client.Publish{EventType: "e", Payload: numberedPayload(i), Source: "t"})
+		d, err := fast.Publish(t.Context(), ipcclient.Publish{EventType: "e", Payload: numberedPayload(i), Source: "t"})
 		if err != nil || d.Delivered > 1 {
 			t.Fatalf("event %d: delivered %d, %v", i, d.Delivered, err)
 		}
@@ -85,7 +85,7 @@ func TestSlowReaderSeesGaps(t *testing.T) {
 	if next != flood || got != delivered {
 		t.Fatalf("%d events came, %d were counted as delivered; the numbers add up to %d of %d", got, delivered, next, flood)
 	}
-	if d, err := fast.Publish(t.Context(), client.Publish{EventType: "e", Payload: numberedPayload(flood)}); d.Delivered != 1 || err != nil {
+	if d, err := fast.Publish(t.Context(), ipcclient.Publish{EventType: "e", Payload: numberedPayload(flood)}); d.Delivered != 1 || err != nil {
 		t.Fatalf("with room again: delivered %d, %v", d.Delivered, err)
 	}
 	if event, payload := nextEvent(t, slow); event != "e" || payload.N != flood {
@@ -101,13 +101,13 @@ func TestFullHandlerRefusesItsSender(t *testing.T) {
 	awaitHandler(t, fast)
 	taken, refused := 1, 0
 	for i := 1; i < flood; i++ {
-		_, err := fast.Send(t.Context(), client.Send{CommandType: "e", Payload: numberedPayload(i)})
-		var said *client.Error
+		_, err := fast.Send(t.Context(), ipcclient.Send{CommandType: "e", Payload: numberedPayload(i)})
+		var said *ipcclient.Error
 		switch {
 		case err == nil:
 			taken++
 		case errors.As(err, &said):
-			want := client.Error{Code: wire.ResourceExhausted, Message: "Handler buffer is full for command type: e", Retryable: true}
+			want := ipcclient.Error{Code: wire.ResourceExhausted, Message: "Handler buffer is full for command type: e", Retryable: true}
 			if *said != want {
 				t.Fatalf("command %d: %+v", i, said)
 			}
@@ -137,12 +137,12 @@ func TestFullHandlerRefusesItsSender(t *testing.T) {
 func TestSlowReaderHurtsNobodyElse(t *testing.T) {
 	fast, _ := slowPeer(t, `{"id":"s","service":"commbus","method":"Subscribe","body":{"event_types":["e"]}}`)
 	awaitSubscriber(t, fast)
-	sub, err := fast.Subscribe(t.Context(), client.Subscribe{EventTypes: []string{"e"}})
+	sub, err := fast.Subscribe(t.Context(), ipcclient.Subscribe{EventTypes: []string{"e"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range flood {
-		if _, err := fast.Publish(t.Context(), client.Publish{EventType: "e", Payload: numberedPayload(i)}); err != nil {
+		if _, err := fast.Publish(t.Context(), ipcclient.Publish{EventType: "e", Payload: numberedPayload(i)}); err != nil {
 			t.Fatal(err)
 		}
 		event, err := sub.Next(t.Context())
@@ -160,13 +160,13 @@ func TestServerWideStreamBuffer(t *testing.T) {
 			c.StreamBufferEvents, c.StreamBufferBytes, c.StreamBufferTotalBytes = 1<<20, 1<<30, 1<<20
 		}))
 	awaitSubscriber(t, fast)
-	sub, err := fast.Subscribe(t.Context(), client.Subscribe{EventTypes: []string{"e"}})
+	sub, err := fast.Subscribe(t.Context(), ipcclient.Subscribe{EventTypes: []string{"e"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	both := 0
 	for i := range flood {
-		d, err := fast.Publish(t.Context(), client.Publish{EventType: "e", Payload: numberedPayload(i)})
+		d, err := fast.Publish(t.Context(), ipcclient.Publish{EventType: "e", Payload: numberedPayload(i)})
 		if err != nil || d.Delivered < 1 {
 			t.Fatalf("event %d: delivered %d, %v", i, d.Delivered, err)
 		}
@@ -201,7 +201,7 @@ func nextEvent(t *testing.T, c *wireConn) (event string, payload numberedEvent) 
 }
 
 // awaitSubscriber waits until the server has taken a request that the slow connection sent.
-func awaitSubscriber(t *testing.T, c *client.Conn) {
+func awaitSubscriber(t *testing.T, c *ipcclient.Conn) {
 	t.Helper()
 	for {
 		status, err := c.GetSystemStatus(t.Context(), false)
@@ -214,11 +214,11 @@ func awaitSubscriber(t *testing.T, c *client.Conn) {
 	}
 }
 
-func awaitHandler(t *testing.T, c *client.Conn) {
+func awaitHandler(t *testing.T, c *ipcclient.Conn) {
 	t.Helper()
 	for {
-		_, err := c.Send(t.Context(), client.Send{CommandType: "e"})
-		var said *client.Error
+		_, err := c.Send(t.Context(), ipcclient.Send{CommandType: "e"})
+		var said *ipcclient.Error
 		if err == nil {
 			return
 		}

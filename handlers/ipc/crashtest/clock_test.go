@@ -12,8 +12,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
-	"trunkline/engine/link"
 )
 
 // steps are what a wall clock does wrong, before each of a server's lives and during it.
@@ -82,7 +82,7 @@ func (a *aging) begin(step time.Duration) {
 		},
 		journal: journal.Config{Now: func() time.Time { return a.wall }}})
 	a.p = a.s.connect()
-	a.p.now = func() link.Instant { return link.Instant{Mono: int64(a.at), Wall: a.wall.UnixMilli()} }
+	a.p.now = func() connection.Instant { return connection.Instant{Mono: int64(a.at), Wall: a.wall.UnixMilli()} }
 	a.at = time.Second
 }
 

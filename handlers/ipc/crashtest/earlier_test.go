@@ -9,9 +9,9 @@ import (
 
 	"trunkline/engine/runtime"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
-	"trunkline/engine/link"
 	"trunkline/engine/store"
 )
 
@@ -29,8 +29,8 @@ func TestDirectoryOfAnEarlierRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt := runtime.New(runtime.Config{Journaled: true, Now: func() link.Instant {
-		return link.Instant{Mono: 1, Wall: 1700000000000}
+	rt := runtime.New(runtime.Config{Journaled: true, Now: func() connection.Instant {
+		return connection.Instant{Mono: 1, Wall: 1700000000000}
 	}})
 	files, err := embedded.Open(embedded.Config{Dir: dir, Mode: journal.Always})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/transcode"
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
-	"trunkline/engine/link"
 )
 
 // reply is one that has left its connection.
@@ -46,18 +46,18 @@ func (r reply) String() string { return fmt.Sprint(r.ok, " ", r.body) }
 // peer is one connection, of one goroutine.
 type peer struct {
 	srv  *server
-	port *link.Port
-	s    link.Session
+	port *connection.Port
+	s    connection.Session
 	wake chan struct{}
-	now  func() link.Instant
+	now  func() connection.Instant
 	in   []byte // not yet taken
 	out  []byte // has left, not yet read as replies
 	sent int
 	got  int
 }
 
-// Wake implements link.Owner.
-func (p *peer) Wake(*link.Port) {
+// Wake implements connection.Owner.
+func (p *peer) Wake(*connection.Port) {
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -66,7 +66,7 @@ func (p *peer) Wake(*link.Port) {
 
 // connect opens a connection.
 func (s *server) connect() *peer {
-	p := &peer{srv: s, port: link.NewPort(s.ports.Add(1), "test"), wake: make(chan struct{}, 1), now: link.Now}
+	p := &peer{srv: s, port: connection.NewPort(s.ports.Add(1), "test"), wake: make(chan struct{}, 1), now: connection.Now}
 	p.s = s.svc.Open(p.port)
 	p.port.SetOwner(p)
 	return p
@@ -95,10 +95,10 @@ func (p *peer) step() (replies []reply, blocked bool, err error) {
 		used, out, v := p.s.Feed(p.in, p.out, p.now())
 		p.in, p.out = p.in[used:], out
 		more, err := p.read()
-		if replies = append(replies, more...); err != nil || v == link.Close {
+		if replies = append(replies, more...); err != nil || v == connection.Close {
 			return replies, false, fmt.Errorf("verdict %d: %v", v, err)
 		}
-		if v == link.Yield {
+		if v == connection.Yield {
 			continue
 		}
 		select {
@@ -107,12 +107,12 @@ func (p *peer) step() (replies []reply, blocked bool, err error) {
 			if replies = append(replies, more...); err != nil {
 				return replies, false, err
 			}
-			if v == link.Blocked {
+			if v == connection.Blocked {
 				continue
 			}
 		default:
 		}
-		return replies, v == link.Blocked, nil
+		return replies, v == connection.Blocked, nil
 	}
 }
 
@@ -120,7 +120,7 @@ func (p *peer) step() (replies []reply, blocked bool, err error) {
 func (p *peer) pump() (replies []reply, err error) {
 	for more := true; more; {
 		p.port.Rearm()
-		p.out, more = p.s.Pump(p.out, link.DefaultChunkBytes, p.now())
+		p.out, more = p.s.Pump(p.out, connection.DefaultChunkBytes, p.now())
 	}
 	return p.read()
 }

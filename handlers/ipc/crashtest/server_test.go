@@ -13,9 +13,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
-	"trunkline/engine/link"
 	"trunkline/engine/store"
 	"trunkline/fuzz/kit"
 	"trunkline/handlers/ipc"
@@ -188,11 +188,11 @@ func newClock() *clock {
 	return c
 }
 
-func (c *clock) now() link.Instant {
+func (c *clock) now() connection.Instant {
 	if c.read != nil {
 		c.read()
 	}
-	return link.Instant{Mono: c.mono.Load(), Wall: c.wall.Load()}
+	return connection.Instant{Mono: c.mono.Load(), Wall: c.wall.Load()}
 }
 
 func (c *clock) pass(d time.Duration) {

@@ -19,7 +19,7 @@ import (
 	"trunkline/codec/transcode"
 	"trunkline/engine/cluster/placement"
 	"trunkline/engine/cluster/upstream"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/fuzz/kit"
 	"trunkline/handlers/ipc"
 )
@@ -31,18 +31,18 @@ type cluster struct {
 	tb     testing.TB
 	router *Router
 	cores  []*ipc.Service
-	now    link.Instant
+	now    connection.Instant
 	ports  uint64
 }
 
 // newCluster makes a cluster of memory services; change may be nil.
 func newCluster(tb testing.TB, partitions int, change func(*Config, *ipc.Config, *runtime.Config)) *cluster {
-	c := &cluster{tb: tb, now: link.Instant{Mono: 1e15, Wall: 1700000000000}}
+	c := &cluster{tb: tb, now: connection.Instant{Mono: 1e15, Wall: 1700000000000}}
 	cfg := Config{Config: upstream.Config{Partitions: partitions, Dial: func(context.Context, int, string) (net.Conn, context.Context, error) {
 		return nil, nil, errors.New("the boards of the test connect legs")
 	}}}
 	var core ipc.Config
-	state := runtime.Config{Partitions: partitions, Now: func() link.Instant { return c.now }}
+	state := runtime.Config{Partitions: partitions, Now: func() connection.Instant { return c.now }}
 	state.DequeueLease = -1
 	if change != nil {
 		change(&cfg, &core, &state)
@@ -71,9 +71,9 @@ func (c *cluster) close() {
 	}
 }
 
-func (c *cluster) port() *link.Port {
+func (c *cluster) port() *connection.Port {
 	c.ports++
-	return link.NewPort(c.ports, "test")
+	return connection.NewPort(c.ports, "test")
 }
 
 // home returns a text of that partition.
@@ -89,17 +89,17 @@ func (c *cluster) home(kind placement.Kind, partition int, name string) string {
 type board struct {
 	c       *cluster
 	s       *session
-	port    *link.Port
+	port    *connection.Port
 	in, out []byte
-	verdict link.Verdict
+	verdict connection.Verdict
 	closed  bool
 	wires   []*cable
 }
 
 // cable is the connection below a leg.
 type cable struct {
-	port          *link.Port // of the service's side
-	core          link.Session
+	port          *connection.Port // of the service's side
+	core          connection.Session
 	toCore, toLeg []byte
 }
 
@@ -119,7 +119,7 @@ func (b *board) client() (moved bool) {
 	}
 	b.port.Rearm()
 	before := len(b.out)
-	b.out, _ = b.s.Pump(b.out, link.DefaultChunkBytes, b.c.now)
+	b.out, _ = b.s.Pump(b.out, connection.DefaultChunkBytes, b.c.now)
 	moved = len(b.out) > before
 	if len(b.in) > 0 {
 		used, _, v := b.s.Feed(b.in, nil, b.c.now)
@@ -127,7 +127,7 @@ func (b *board) client() (moved bool) {
 		b.in = b.in[used:]
 		moved = moved || used > 0
 	}
-	if b.s.Load().Over || b.verdict == link.Close {
+	if b.s.Load().Over || b.verdict == connection.Close {
 		b.close()
 		return true
 	}
@@ -181,13 +181,13 @@ func (b *board) leg(partition, most int) (moved bool) {
 	}
 	l.port.Rearm()
 	n := len(w.toCore)
-	w.toCore, _ = l.Pump(w.toCore, link.DefaultChunkBytes, b.c.now)
+	w.toCore, _ = l.Pump(w.toCore, connection.DefaultChunkBytes, b.c.now)
 	moved = len(w.toCore) > n
 	used, toLeg, _ := w.core.Feed(w.toCore, w.toLeg, b.c.now)
 	w.toCore, moved = w.toCore[used:], moved || used > 0
 	w.port.Rearm()
 	n = len(w.toLeg)
-	w.toLeg, _ = w.core.Pump(toLeg, link.DefaultChunkBytes, b.c.now)
+	w.toLeg, _ = w.core.Pump(toLeg, connection.DefaultChunkBytes, b.c.now)
 	moved = moved || len(w.toLeg) > n
 	lent := w.toLeg
 	if most > 0 && len(lent) > most {

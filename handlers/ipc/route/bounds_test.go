@@ -12,7 +12,7 @@ import (
 	"trunkline/codec/mpack"
 	"trunkline/engine/cluster/placement"
 	"trunkline/engine/cluster/upstream"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/ipc"
 )
 
@@ -43,7 +43,7 @@ func TestMaxInFlight(t *testing.T) {
 		t.Errorf("%d bytes are left of as many requests as may be in flight", len(b.in))
 	}
 	b.in = bytes.Clone(one)
-	if b.client(); len(b.in) != len(one) || b.verdict != link.Blocked {
+	if b.client(); len(b.in) != len(one) || b.verdict != connection.Blocked {
 		t.Error("one request more was read")
 	}
 	b.settle()
@@ -133,10 +133,10 @@ func TestParkedReplies(t *testing.T) {
 	b.drainLeg(1)
 	late := &b.s.legs[1]
 	used, _, v := late.Feed(bytes.Repeat(reply, fit), nil, c.now)
-	if used != fit*len(reply) || v != link.More {
+	if used != fit*len(reply) || v != connection.More {
 		t.Fatalf("%d bytes taken of what may be parked, verdict %v", used, v)
 	}
-	if used, _, v = late.Feed(reply, nil, c.now); used != 0 || v != link.Blocked {
+	if used, _, v = late.Feed(reply, nil, c.now); used != 0 || v != connection.Blocked {
 		t.Fatalf("%d bytes taken beyond the bound, verdict %v", used, v)
 	}
 	b.s.legs[0].Feed(reply, nil, c.now)
@@ -162,10 +162,10 @@ func TestUnreadClient(t *testing.T) {
 	b.client()
 	b.drainLeg(0)
 	l := &b.s.legs[0]
-	if used, _, v := l.Feed(bytes.Repeat(reply, fit), nil, c.now); used != fit*len(reply) || v != link.Blocked && v != link.More {
+	if used, _, v := l.Feed(bytes.Repeat(reply, fit), nil, c.now); used != fit*len(reply) || v != connection.Blocked && v != connection.More {
 		t.Errorf("%d bytes taken, want %d", used, fit*len(reply))
 	}
-	if used, _, v := l.Feed(reply, nil, c.now); used != 0 || v != link.Blocked {
+	if used, _, v := l.Feed(reply, nil, c.now); used != 0 || v != connection.Blocked {
 		t.Errorf("%d bytes taken beyond the bound, verdict %v", used, v)
 	}
 	b.client()
@@ -240,7 +240,7 @@ func TestUnreadChunks(t *testing.T) {
 	l := &b.s.legs[1]
 	used, _, v := l.Feed(bytes.Repeat(chunk, 10), nil, c.now)
 	size := len(chunk) - len(id) + 1 // as the client gets it
-	if n := used / len(chunk); v != link.Blocked || n*size <= chunkBytes || (n-1)*size > chunkBytes {
+	if n := used / len(chunk); v != connection.Blocked || n*size <= chunkBytes || (n-1)*size > chunkBytes {
 		t.Errorf("%d chunks of %d bytes taken, verdict %v", used/len(chunk), size, v)
 	}
 	for b.client() {

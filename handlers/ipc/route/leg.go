@@ -9,7 +9,7 @@ import (
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/cluster/upstream"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // maxDials is how often a leg is dialled, one time after the other, without being sent anything.
@@ -22,7 +22,7 @@ var errLeg = errors.New("cannot understand what a partition sent")
 type leg struct {
 	s         *session
 	partition int
-	port      *link.Port // nil while it is not connected
+	port      *connection.Port // nil while it is not connected
 	nc        net.Conn
 	running   bool // its goroutine dials or serves
 
@@ -101,8 +101,8 @@ func (l *leg) connected(nc net.Conn) bool {
 	return !l.s.failed && !l.s.gone
 }
 
-// open is the link.Opener of the connection.
-func (l *leg) open(p *link.Port) link.Session {
+// open is the connection.Opener of the connection.
+func (l *leg) open(p *connection.Port) connection.Session {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	l.port = p
@@ -145,8 +145,8 @@ func (l *leg) ended(err error) (again bool) {
 	return l.running
 }
 
-// Feed implements link.Session: what the owner of the partition sends.
-func (l *leg) Feed(in, out []byte, _ link.Instant) (used int, outAfter []byte, v link.Verdict) {
+// Feed implements connection.Session: what the owner of the partition sends.
+func (l *leg) Feed(in, out []byte, _ connection.Instant) (used int, outAfter []byte, v connection.Verdict) {
 	s := l.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,11 +155,11 @@ func (l *leg) Feed(in, out []byte, _ link.Instant) (used int, outAfter []byte, v
 	for !l.over && !s.failed && !s.gone {
 		if len(s.out) > unsentBytes {
 			l.blocked = true
-			return used, out, link.Blocked
+			return used, out, connection.Blocked
 		}
 		t, payload, n := frame.Split(in[used:], s.r.cfg.MaxFrameBytes)
 		if n == 0 {
-			return used, out, link.More
+			return used, out, connection.More
 		}
 		wait, ok := false, n > 0
 		if ok {
@@ -170,12 +170,12 @@ func (l *leg) Feed(in, out []byte, _ link.Instant) (used int, outAfter []byte, v
 			s.fail(l.partition, errLeg)
 		case wait:
 			l.blocked = true
-			return used, out, link.Blocked
+			return used, out, connection.Blocked
 		default:
 			used += n
 		}
 	}
-	return used, out, link.Close
+	return used, out, connection.Close
 }
 
 // arrived takes one frame of a leg. wait: there is no room for it. ok is false for what no service
@@ -216,8 +216,8 @@ func (s *session) arrived(l *leg, t frame.Type, payload, whole []byte) (wait, ok
 	return s.answered(l, whole)
 }
 
-// Pump implements link.Session: the requests that are to be sent.
-func (l *leg) Pump(out []byte, _ int, _ link.Instant) (outAfter []byte, more bool) {
+// Pump implements connection.Session: the requests that are to be sent.
+func (l *leg) Pump(out []byte, _ int, _ connection.Instant) (outAfter []byte, more bool) {
 	s := l.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,24 +236,24 @@ func (l *leg) Pump(out []byte, _ int, _ link.Instant) (outAfter []byte, more boo
 	return out, false
 }
 
-// EOF implements link.Session.
-func (l *leg) EOF(link.Instant) {
+// EOF implements connection.Session.
+func (l *leg) EOF(connection.Instant) {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	l.over = true
 }
 
-// Drain implements link.Session: a leg ends with its client.
-func (l *leg) Drain(link.Instant) {}
+// Drain implements connection.Session: a leg ends with its client.
+func (l *leg) Drain(connection.Instant) {}
 
-// Load implements link.Session.
-func (l *leg) Load() link.Load {
+// Load implements connection.Session.
+func (l *leg) Load() connection.Load {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
-	return link.Load{Busy: l.owed > 0 || l.queued > 0, Done: l.over, Over: l.over}
+	return connection.Load{Busy: l.owed > 0 || l.queued > 0, Done: l.over, Over: l.over}
 }
 
-// Closed implements link.Session. What follows is for leg.ended.
+// Closed implements connection.Session. What follows is for leg.ended.
 func (l *leg) Closed() {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()

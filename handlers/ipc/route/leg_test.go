@@ -7,7 +7,7 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/engine/cluster/placement"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // TestIdleLegEnds: a leg without work may end; the next request has another one.
@@ -69,7 +69,7 @@ func TestLostPartition(t *testing.T) {
 	b.drainLeg(0)
 	l := &b.s.legs[0]
 	l.lost()
-	if _, _, v := l.Feed(respond(1), nil, c.now); v != link.Close {
+	if _, _, v := l.Feed(respond(1), nil, c.now); v != connection.Close {
 		t.Errorf("verdict %v", v)
 	}
 	l.ended(nil)

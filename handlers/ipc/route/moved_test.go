@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // TestAnOwnerEnds: what an owner refuses as it ends is answered by a refusal of the router's, which
@@ -21,11 +21,11 @@ func TestAnOwnerEnds(t *testing.T) {
 	w.core.Drain(c.now)
 	b.in = append(get("1", 0), get("2", 1)...)
 	b.client()
-	w.toCore, _ = l.Pump(w.toCore, link.DefaultChunkBytes, c.now)
+	w.toCore, _ = l.Pump(w.toCore, connection.DefaultChunkBytes, c.now)
 	b.in = append(get("3", 0), get("4", 1)...)
 	b.client()
 	_, toLeg, _ := w.core.Feed(w.toCore, nil, c.now)
-	toLeg, _ = w.core.Pump(toLeg, link.DefaultChunkBytes, c.now)
+	toLeg, _ = w.core.Pump(toLeg, connection.DefaultChunkBytes, c.now)
 	l.Feed(toLeg, nil, c.now)
 	b.in = get("5", 1)
 	b.client()

@@ -21,7 +21,7 @@ import (
 	"trunkline/codec/transcode"
 	"trunkline/engine/cluster/upstream"
 	"trunkline/fuzz/kit/ipctest"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ipc/route"
 )
 
@@ -246,9 +246,9 @@ func TestReconnect(t *testing.T) {
 	}
 	var users sync.WaitGroup
 	for u := range 4 {
-		addr, opts := plain.Addr().String(), []client.Option(nil)
+		addr, opts := plain.Addr().String(), []ipcclient.Option(nil)
 		if u%2 == 1 {
-			addr, opts = secured.Addr().String(), []client.Option{client.WithTLS(trust)}
+			addr, opts = secured.Addr().String(), []ipcclient.Option{ipcclient.WithTLS(trust)}
 		}
 		users.Go(func() { use(t, addr, opts, fmt.Sprint("user", u), 5*rounds) })
 	}
@@ -269,10 +269,10 @@ func listen(t *testing.T) net.Listener {
 }
 
 // use makes calls about some processes and compares what is acknowledged with what is kept.
-func use(t *testing.T, addr string, opts []client.Option, name string, calls int) {
+func use(t *testing.T, addr string, opts []ipcclient.Option, name string, calls int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	var c *client.Conn
+	var c *ipcclient.Conn
 	defer func() {
 		if c != nil {
 			_ = c.Close()
@@ -284,16 +284,16 @@ func use(t *testing.T, addr string, opts []client.Option, name string, calls int
 		for {
 			if c == nil {
 				var err error
-				if c, err = client.Dial(ctx, addr, opts...); err != nil {
+				if c, err = ipcclient.Dial(ctx, addr, opts...); err != nil {
 					t.Error(err)
 					return
 				}
 			}
 			if most[pid] == 0 {
-				_, _ = c.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: pid})
+				_, _ = c.CreateProcess(ctx, ipcclient.CreateProcess{PID: pid, UserID: pid})
 			}
 			most[pid]++
-			u, err := c.RecordUsage(ctx, client.RecordUsage{PID: pid, LLMCalls: 1})
+			u, err := c.RecordUsage(ctx, ipcclient.RecordUsage{PID: pid, LLMCalls: 1})
 			if err == nil {
 				if least[pid]++; u.LLMCalls < least[pid] || u.LLMCalls > most[pid] {
 					t.Errorf("%s has %d calls, want %d to %d", pid, u.LLMCalls, least[pid], most[pid])
@@ -304,7 +304,7 @@ func use(t *testing.T, addr string, opts []client.Option, name string, calls int
 				t.Error(err)
 				return
 			}
-			if lost := (*client.ConnError)(nil); errors.As(err, &lost) {
+			if lost := (*ipcclient.ConnError)(nil); errors.As(err, &lost) {
 				_ = c.Close()
 				c = nil
 			} else {

@@ -13,7 +13,7 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/wire"
 	"trunkline/engine/cluster/upstream"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/stream"
 	"trunkline/handlers/ipc"
 )
@@ -80,8 +80,8 @@ func New(cfg Config) (*Router, error) {
 	}
 	r := &Router{cfg: cfg, owners: upstream.New(cfg.Config), routing: ipc.NewRouting()}
 	r.ctx, r.stop = context.WithCancel(context.Background())
-	limits := link.Limits{
-		UnsentBytes: unsentBytes, ChunkBytes: link.DefaultChunkBytes, FrameBytes: cfg.MaxFrameBytes + frame.PrefixSize,
+	limits := connection.Limits{
+		UnsentBytes: unsentBytes, ChunkBytes: connection.DefaultChunkBytes, FrameBytes: cfg.MaxFrameBytes + frame.PrefixSize,
 		FrameWithin: int64(cfg.ReadTimeout), DrainWithin: int64(cfg.ShutdownGrace),
 	}
 	// A leg without work ends before the service would end it: a request must not meet that.

@@ -11,26 +11,27 @@ import (
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/cluster/placement"
+	"trunkline/engine/connection"
 	"trunkline/engine/envelope"
-	"trunkline/engine/link"
 	"trunkline/handlers/ipc"
 )
 
 const (
 	// unsentBytes bounds each of a session's buffers, one frame aside.
-	unsentBytes = link.DefaultUnsentBytes
+	unsentBytes = connection.DefaultUnsentBytes
 	// chunkBytes bounds the chunks that a session holds, one frame aside: its streams are buffered
 	// by the services.
-	chunkBytes = link.DefaultChunkBytes
+	chunkBytes = connection.DefaultChunkBytes
 	// framesPerTurn is how many frames are taken before others get the lock.
 	framesPerTurn = 256
 )
 
-// session is a client's connection. Its owner calls the methods of link.Session, and the owners of
-// its legs those of leg; mu is held in all of them. Owners are woken under mu, which takes no lock.
+// session is a client's connection. Its owner calls the methods of connection.Session, and the
+// owners of its legs those of leg; mu is held in all of them. Owners are woken under mu, which
+// takes no lock.
 type session struct {
 	r      *Router
-	port   *link.Port
+	port   *connection.Port
 	ctx    context.Context // of the dials
 	cancel context.CancelFunc
 
@@ -67,8 +68,8 @@ type session struct {
 	gone    bool // closed
 }
 
-// open makes the session of a new client; it is a link.Opener.
-func (r *Router) open(p *link.Port) link.Session {
+// open makes the session of a new client; it is a connection.Opener.
+func (r *Router) open(p *connection.Port) connection.Session {
 	s := &session{r: r, port: p, legs: make([]leg, r.cfg.Partitions), turn: int(p.ID() % uint64(r.cfg.Partitions))}
 	s.ctx, s.cancel = context.WithCancel(r.ctx)
 	for i := range s.legs {
@@ -80,30 +81,30 @@ func (r *Router) open(p *link.Port) link.Session {
 	return s
 }
 
-// Feed implements link.Session.
-func (s *session) Feed(in, out []byte, _ link.Instant) (used int, outAfter []byte, v link.Verdict) {
+// Feed implements connection.Session.
+func (s *session) Feed(in, out []byte, _ connection.Instant) (used int, outAfter []byte, v connection.Verdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.send()
 	for range framesPerTurn {
 		if s.stalled = s.full(); s.stalled {
-			return used, out, link.Blocked
+			return used, out, connection.Blocked
 		}
 		t, payload, n := frame.Split(in[used:], s.r.cfg.MaxFrameBytes)
 		switch {
 		case n == 0:
-			return used, out, link.More
+			return used, out, connection.More
 		case n == frame.Malformed:
 			s.closing = true // what was asked before is answered before (Load)
 			s.port.Wake()
-			return len(in), out, link.Blocked
+			return len(in), out, connection.Blocked
 		case !s.take(t, payload, in[used:used+n]):
 			s.stalled = true
-			return used, out, link.Blocked
+			return used, out, connection.Blocked
 		}
 		used += n
 	}
-	return used, out, link.Yield
+	return used, out, connection.Yield
 }
 
 // full reports whether the client is not to be read.
@@ -227,8 +228,8 @@ func (s *session) send() {
 	}
 }
 
-// Pump implements link.Session.
-func (s *session) Pump(out []byte, room int, _ link.Instant) (outAfter []byte, more bool) {
+// Pump implements connection.Session.
+func (s *session) Pump(out []byte, room int, _ connection.Instant) (outAfter []byte, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	room += len(out)
@@ -260,9 +261,9 @@ func (s *session) wake() {
 	}
 }
 
-// EOF implements link.Session: streams end at once, and nothing of them is sent any more; what was
-// asked is still answered (kernel-ipc D10).
-func (s *session) EOF(link.Instant) {
+// EOF implements connection.Session: streams end at once, and nothing of them is sent any more;
+// what was asked is still answered (kernel-ipc D10).
+func (s *session) EOF(connection.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.eof = true
@@ -273,8 +274,8 @@ func (s *session) EOF(link.Instant) {
 	s.send()
 }
 
-// Drain implements link.Session.
-func (s *session) Drain(link.Instant) {
+// Drain implements connection.Session.
+func (s *session) Drain(connection.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drained = true
@@ -290,13 +291,13 @@ func (s *session) Drain(link.Instant) {
 	s.port.Wake()
 }
 
-// Load implements link.Session.
-func (s *session) Load() link.Load {
+// Load implements connection.Session.
+func (s *session) Load() connection.Load {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	asked := s.window.len() > 0 || s.queries > 0 || s.op != nil
 	busy := asked || len(s.calls) > 0 // a client that sees the end knows that its streams have ended
-	return link.Load{
+	return connection.Load{
 		Busy: busy, Streams: len(s.streams) > 0, Done: (s.eof || s.drained) && !busy && !s.hasOutput(),
 		Over: (s.failed || s.closing && s.window.len() == 0) && !s.hasOutput(),
 	}
@@ -304,14 +305,14 @@ func (s *session) Load() link.Load {
 
 func (s *session) hasOutput() bool { return len(s.out) > 0 || s.chunks.len() > 0 }
 
-// Report implements link.Reporter.
+// Report implements connection.Reporter.
 func (s *session) Report() (inFlight, streams int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return int64(s.window.len() + s.queries), int64(len(s.streams))
 }
 
-// Closed implements link.Session.
+// Closed implements connection.Session.
 func (s *session) Closed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,15 +11,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/ipc"
 )
 
 // twin is one client of one server, and of three partitions. Both are asked the same.
 type twin struct {
 	direct struct {
-		port *link.Port
-		s    link.Session
+		port *connection.Port
+		s    connection.Session
 		out  []byte
 	}
 	routed  *board
@@ -53,7 +53,7 @@ func (w *twins) settle() (frames [2][2][]string) {
 		for _, p := range w.list {
 			n := len(p.direct.out)
 			p.direct.port.Rearm()
-			p.direct.out, _ = p.direct.s.Pump(p.direct.out, link.DefaultChunkBytes, w.c.now)
+			p.direct.out, _ = p.direct.s.Pump(p.direct.out, connection.DefaultChunkBytes, w.c.now)
 			moved = moved || len(p.direct.out) > n || p.routed.client()
 			for partition := range p.routed.wires {
 				moved = p.routed.leg(partition, 0) || moved
@@ -147,7 +147,7 @@ func TestTwin(t *testing.T) {
 		limit := rapid.IntRange(1, 4).Draw(rt, "streams")
 		w := &twins{t: rt, c: newCluster(quiet{t}, 3, func(_ *Config, core *ipc.Config, _ *runtime.Config) { core.MaxStreamsPerConnection = limit })}
 		defer w.c.close()
-		w.one = ipc.NewService(ipc.Config{MaxStreamsPerConnection: limit}, runtime.New(runtime.Config{Now: func() link.Instant { return w.c.now }}))
+		w.one = ipc.NewService(ipc.Config{MaxStreamsPerConnection: limit}, runtime.New(runtime.Config{Now: func() connection.Instant { return w.c.now }}))
 		defer w.one.Runtime().Close()
 		w.connect(0)
 		w.connect(1)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/threads/method"
 )
 
@@ -23,7 +23,7 @@ func (s *session) unauthorized(out []byte, f *method.Fault) []byte {
 
 // authorized reports whether the session's token is still valid. If not, only an auth line is taken
 // for a while.
-func (s *session) authorized(now link.Instant) bool {
+func (s *session) authorized(now connection.Instant) bool {
 	if s.claims == nil {
 		return false
 	}

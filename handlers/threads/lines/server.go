@@ -1,5 +1,5 @@
 // Package lines is agent threads over lines of JSON, the protocol threads/1 (threads §2.4): a
-// link.Session for each connection.
+// connection.Session for each connection.
 //
 //	line ──► id, method, params ──► method.Dispatcher ──► reply, held until it is durable
 //
@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
@@ -62,7 +62,7 @@ type Config struct {
 	// Peers counts failed authentications.
 	Peers *token.Peers
 	// Gate is where replies wait for the journal.
-	Gate *link.Gate
+	Gate *connection.Gate
 	// Skew is added to the end of a token's life, in seconds.
 	Skew float64
 	// Lookup returns the row of a method, nil if there is none.
@@ -77,7 +77,7 @@ type Config struct {
 // Server is what all sessions share. Its methods may be called from any goroutine.
 type Server struct {
 	cfg    Config
-	budget *link.Budget
+	budget *connection.Budget
 	away   chan struct{}
 	counts Counts
 }
@@ -90,19 +90,19 @@ type Counts struct {
 // New returns a server.
 func New(cfg Config) *Server {
 	cfg.Meter = cmp.Or(cfg.Meter, method.NewMeter(nil))
-	return &Server{cfg: cfg, budget: link.NewBudget(unfinished), away: make(chan struct{}, maxAway)}
+	return &Server{cfg: cfg, budget: connection.NewBudget(unfinished), away: make(chan struct{}, maxAway)}
 }
 
 // Counts returns the server's counters.
 func (s *Server) Counts() *Counts { return &s.counts }
 
 // Limits are those of the connections.
-func (s *Server) Limits() link.Limits {
-	return link.Limits{
+func (s *Server) Limits() connection.Limits {
+	return connection.Limits{
 		IdleAfter: int64(idleAfter), FrameWithin: int64(idleAfter), SendWithin: int64(sendWithin), DrainWithin: int64(AuthWithin),
 		UnsentBytes: unsentBytes, AheadBytes: aheadBytes, AheadFrames: maxUnanswered,
 		FramesIn:   func(b []byte) int { return bytes.Count(b, lineEnd) },
-		ChunkBytes: link.DefaultChunkBytes, FrameBytes: maxLine + len("\r\n"),
+		ChunkBytes: connection.DefaultChunkBytes, FrameBytes: maxLine + len("\r\n"),
 		LateFrame: func(dst []byte) []byte {
 			return appendFault(dst, nil, &method.Fault{Condition: method.Invalid, Message: "the line did not end in time"},
 				s.cfg.NewRequestID(nil))
@@ -124,10 +124,10 @@ func AppendUnavailable(dst []byte, message string, requestID []byte) []byte {
 	return appendFault(dst, nil, &method.Fault{Condition: method.Unavailable, Message: message}, requestID)
 }
 
-// Open makes the session of a new connection; it is a link.Opener.
-func (s *Server) Open(p *link.Port) link.Session {
+// Open makes the session of a new connection; it is a connection.Opener.
+func (s *Server) Open(p *connection.Port) connection.Session {
 	s.counts.Sessions.Add(1)
-	return &session{srv: s, port: p, until: link.Mono() + int64(AuthWithin)}
+	return &session{srv: s, port: p, until: connection.Mono() + int64(AuthWithin)}
 }
 
 // run calls f on a goroutine of its own, and done after it; a panic in f is logged.

@@ -5,7 +5,7 @@ import (
 
 	"trunkline/codec/jsonx"
 	"trunkline/codec/ndjson"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
@@ -20,7 +20,7 @@ const (
 // session is one connection (threads §2.4). All but back belongs to its owner.
 type session struct {
 	srv  *Server
-	port *link.Port
+	port *connection.Port
 
 	claims     *token.Claims // nil: none were shown, or they are void
 	generation uint64        // of the verifier, when claims were verified
@@ -32,7 +32,7 @@ type session struct {
 	scanned   int // of the line that is not complete
 	undecoded int // lines in a row
 	waiting   int // replies that are held
-	held      link.Deferral
+	held      connection.Deferral
 	answered  obs.Pending // requests whose replies have not left
 	row       int         // of the meter, for the request at hand
 	failed    int64       // its reply is a fault
@@ -67,22 +67,22 @@ type away struct {
 	err        error
 }
 
-// Feed implements link.Session.
-func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
+// Feed implements connection.Session.
+func (s *session) Feed(in, out []byte, now connection.Instant) (used int, outAfter []byte, v connection.Verdict) {
 	out = s.release(out)
 	if s.away || s.blocked() || s.closing && s.held.Len() > 0 {
-		return 0, out, link.Blocked
+		return 0, out, connection.Blocked
 	}
 	if s.closing {
-		return 0, out, link.Close
+		return 0, out, connection.Close
 	}
 	start := len(out)
 	used, out, v = s.feed(in, out, now)
 	out = s.hold(out, start)
 	s.left()
-	if v == link.Close && s.held.Len() > 0 && len(in) > 0 {
+	if v == connection.Close && s.held.Len() > 0 && len(in) > 0 {
 		s.closing = true // a byte stays unread, so that the owner asks again
-		return min(used, len(in)-1), out, link.Blocked
+		return min(used, len(in)-1), out, connection.Blocked
 	}
 	return used, out, v
 }
@@ -103,7 +103,7 @@ func (s *session) release(out []byte) []byte {
 // left takes the time of the replies that have left, unless the journal holds them.
 func (s *session) left() {
 	if s.held.Len() == 0 && !s.answered.Empty() {
-		s.answered.Record(s.srv.cfg.Meter, link.Mono(), s.port)
+		s.answered.Record(s.srv.cfg.Meter, connection.Mono(), s.port)
 	}
 }
 
@@ -119,21 +119,21 @@ func (s *session) hold(out []byte, start int) []byte {
 	return s.held.Hold(s.port, s.srv.cfg.Gate, out, start, s.seen)
 }
 
-func (s *session) feed(in, out []byte, now link.Instant) (used int, _ []byte, v link.Verdict) {
+func (s *session) feed(in, out []byte, now connection.Instant) (used int, _ []byte, v connection.Verdict) {
 	start := len(out)
 	for lines := 0; ; lines++ {
-		if lines == turnLines || used >= turnBytes || len(out)-start > link.DefaultUnsentBytes || s.waiting >= maxUnanswered {
-			return used, out, link.Yield
+		if lines == turnLines || used >= turnBytes || len(out)-start > connection.DefaultUnsentBytes || s.waiting >= maxUnanswered {
+			return used, out, connection.Yield
 		}
 		line, n, st, scanned := ndjson.Split(in[used:], s.scanned, s.maxLine())
 		s.scanned = scanned
 		switch st {
 		case ndjson.More:
-			return used, out, link.More
+			return used, out, connection.More
 		case ndjson.TooLong:
 			s.req, s.requestID = request{}, s.requestID[:0]
 			s.answered.Add(method.AsideInvalid.Number(), now.Mono, 1, 1)
-			return used + n, s.refuse(out, &method.Fault{Condition: method.Invalid, Message: "the line is too long"}), link.Close
+			return used + n, s.refuse(out, &method.Fault{Condition: method.Invalid, Message: "the line is too long"}), connection.Close
 		}
 		if len(line) == 0 {
 			used += n
@@ -149,13 +149,13 @@ func (s *session) feed(in, out []byte, now link.Instant) (used int, _ []byte, v 
 			s.came = came
 		}
 		if s.away && s.again {
-			return used, out, link.Blocked
+			return used, out, connection.Blocked
 		}
 		if used += n; s.away {
-			return used, out, link.Blocked
+			return used, out, connection.Blocked
 		}
 		if s.count(came); s.closing {
-			return used, out, link.Close
+			return used, out, connection.Close
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (s *session) maxLine() int {
 }
 
 // serve answers a line, or sends it away.
-func (s *session) serve(line, out []byte, now link.Instant) []byte {
+func (s *session) serve(line, out []byte, now connection.Instant) []byte {
 	s.requestID, line = s.requestID[:0], jsonx.TrimBOM(line)
 	if row := s.req.pick(line, s.srv.cfg.Lookup, &s.strict, &s.picked); row != nil && s.known != nil && !s.draining && s.authorized(now) {
 		s.undecoded = 0
@@ -293,8 +293,8 @@ func (s *session) send(a *away) {
 	})
 }
 
-// Pump implements link.Session.
-func (s *session) Pump(out []byte, _ int, _ link.Instant) (outAfter []byte, more bool) {
+// Pump implements connection.Session.
+func (s *session) Pump(out []byte, _ int, _ connection.Instant) (outAfter []byte, more bool) {
 	out = s.release(out)
 	a := s.back.Swap(nil)
 	if a == nil {
@@ -315,19 +315,19 @@ func (s *session) Pump(out []byte, _ int, _ link.Instant) (outAfter []byte, more
 	return out, false
 }
 
-// EOF implements link.Session: what was taken is answered.
-func (s *session) EOF(link.Instant) { s.eof = true }
+// EOF implements connection.Session: what was taken is answered.
+func (s *session) EOF(connection.Instant) { s.eof = true }
 
-// Drain implements link.Session.
-func (s *session) Drain(link.Instant) { s.draining = true }
+// Drain implements connection.Session.
+func (s *session) Drain(connection.Instant) { s.draining = true }
 
-// Load implements link.Session.
-func (s *session) Load() link.Load {
+// Load implements connection.Session.
+func (s *session) Load() connection.Load {
 	busy := s.away || s.held.Len() > 0
-	return link.Load{Busy: busy, Done: (s.eof || s.draining) && !busy, Until: s.until}
+	return connection.Load{Busy: busy, Done: (s.eof || s.draining) && !busy, Until: s.until}
 }
 
-// Report implements link.Reporter.
+// Report implements connection.Reporter.
 func (s *session) Report() (inFlight, streams int64) {
 	inFlight = s.answered.Len()
 	if s.away {
@@ -336,8 +336,8 @@ func (s *session) Report() (inFlight, streams int64) {
 	return inFlight, 0
 }
 
-// Closed implements link.Session. A call that runs goes on.
+// Closed implements connection.Session. A call that runs goes on.
 func (s *session) Closed() {
-	s.answered.Record(s.srv.cfg.Meter, link.Mono(), s.port)
+	s.answered.Record(s.srv.cfg.Meter, connection.Mono(), s.port)
 	s.srv.counts.Sessions.Add(-1)
 }

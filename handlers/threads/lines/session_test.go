@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/stream"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
@@ -106,7 +106,7 @@ func (d *dispatcher) audited() string {
 	return text
 }
 
-// journal is a link.Journal whose durability the test decides.
+// journal is a connection.Journal whose durability the test decides.
 type journal struct{ durable atomic.Uint64 }
 
 func (j *journal) Durable() uint64 { return j.durable.Load() }
@@ -118,7 +118,7 @@ type rig struct {
 	verifier verifier
 	disp     dispatcher
 	journal  journal
-	gate     link.Gate
+	gate     connection.Gate
 	srv      *Server
 	host     *stream.Host
 	addr     string
@@ -127,7 +127,7 @@ type rig struct {
 func newRig(t testing.TB) *rig {
 	r := &rig{t: t}
 	r.disp.release = make(chan struct{})
-	r.gate.Journal = func() link.Journal { return &r.journal }
+	r.gate.Journal = func() connection.Journal { return &r.journal }
 	n := 0
 	r.srv = New(Config{Dispatcher: &r.disp, Verifier: &r.verifier, Peers: token.NewPeers(5), Gate: &r.gate, Lookup: method.Lookup, Logger: slog.New(slog.DiscardHandler),
 		NewRequestID: func(dst []byte) []byte { n++; return append(dst, "req_made"...) }})
@@ -471,8 +471,8 @@ func TestDrain(t *testing.T) {
 // TestAuthWithin: a connection without a token has an end.
 func TestAuthWithin(t *testing.T) {
 	r := newRig(t)
-	s := r.srv.Open(link.NewPort(1, "x"))
-	now := link.Mono()
+	s := r.srv.Open(connection.NewPort(1, "x"))
+	now := connection.Mono()
 	if until := s.Load().Until; until < now || until > now+int64(AuthWithin) {
 		t.Errorf("ends at %d, now is %d", until, now)
 	}
@@ -518,22 +518,22 @@ func FuzzSession(f *testing.F) {
 		if strings.Contains(text, "get_thread") || strings.Contains(text, "trigger") || strings.Contains(text, "auth") {
 			t.Skip()
 		}
-		p := link.NewPort(1, "fuzz")
+		p := connection.NewPort(1, "fuzz")
 		s := r.srv.Open(p).(*session)
 		defer s.Closed()
 		c, _ := r.verifier.Verify(tokenOf("a", time.Now().Add(time.Hour)))
 		s.claims, s.known, s.until = c, c, 0
 		rest, out := []byte(text), []byte(nil)
-		v := link.More
-		for len(rest) > 0 && v != link.Close {
+		v := connection.More
+		for len(rest) > 0 && v != connection.Close {
 			var used int
 			n := len(rest)
 			if piece > 0 {
 				n = min(n, piece)
 			}
 			for {
-				used, out, v = s.Feed(rest[:n], out, link.Now())
-				if used > 0 || v == link.Close || n == len(rest) {
+				used, out, v = s.Feed(rest[:n], out, connection.Now())
+				if used > 0 || v == connection.Close || n == len(rest) {
 					break
 				}
 				n++
@@ -562,7 +562,7 @@ func FuzzSession(f *testing.F) {
 				t.Fatalf("%q: %v", a, err)
 			}
 		}
-		if v != link.Close && len(answers) != lines {
+		if v != connection.Close && len(answers) != lines {
 			t.Fatalf("%d answers to %d lines of %q: %q", len(answers), lines, text, out)
 		}
 	})

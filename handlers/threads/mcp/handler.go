@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
 	"trunkline/handlers/internal/httpd"
 	"trunkline/handlers/threads/method"
@@ -100,7 +100,7 @@ type exchange struct {
 	caller method.Caller
 
 	peer  obs.Peer
-	began int64 // ns of link.Mono
+	began int64 // ns of connection.Mono
 
 	turn    sync.Mutex // of the calls: one that the SDK began may go on beside the next one
 	called  bool       // a tool
@@ -159,7 +159,7 @@ func (x *exchange) answered() {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	if !x.called {
-		x.h.cfg.Meter.Record(method.AsideEndpoint.Number(), link.Mono()-x.began, 1, method.Failed(x.refused), x.peer)
+		x.h.cfg.Meter.Record(method.AsideEndpoint.Number(), connection.Mono()-x.began, 1, method.Failed(x.refused), x.peer)
 	}
 }
 
@@ -241,7 +241,7 @@ func (x *exchange) call(dst []byte, row *method.Row, args []byte, checked bool) 
 	x.called = true
 	x.turn.Unlock()
 	defer func() {
-		h.cfg.Meter.Record(row.Number(), link.Mono()-x.began, 1, method.Failed(failed), x.peer)
+		h.cfg.Meter.Record(row.Number(), connection.Mono()-x.began, 1, method.Failed(failed), x.peer)
 	}()
 	defer func() {
 		if p := recover(); p != nil {

@@ -18,7 +18,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/obs"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // gnet's worker pool belongs to the process: it starts on import and never ends.
@@ -153,9 +153,9 @@ func (i *instance) get(path string) (status int, body string) {
 	return resp.StatusCode, string(b)
 }
 
-func (i *instance) dial(addr string, opts ...client.Option) *client.Conn {
+func (i *instance) dial(addr string, opts ...ipcclient.Option) *ipcclient.Conn {
 	i.t.Helper()
-	c, err := client.Dial(i.t.Context(), addr, opts...)
+	c, err := ipcclient.Dial(i.t.Context(), addr, opts...)
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func (i *instance) dial(addr string, opts ...client.Option) *client.Conn {
 func TestRunServesAndDrains(t *testing.T) {
 	i := start(t)
 	c := i.dial(i.addr("kernel ipc"))
-	if _, err := c.CreateProcess(t.Context(), client.CreateProcess{PID: "p1", UserID: "u1"}); err != nil {
+	if _, err := c.CreateProcess(t.Context(), ipcclient.CreateProcess{PID: "p1", UserID: "u1"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.GetProcess(t.Context(), "nope"); err == nil {
@@ -206,7 +206,7 @@ func TestRunServesAndDrains(t *testing.T) {
 func TestTwoServersInOneProcess(t *testing.T) {
 	a, b := start(t), start(t)
 	ca := a.dial(a.addr("kernel ipc"))
-	if _, err := ca.CreateProcess(t.Context(), client.CreateProcess{PID: "p1"}); err != nil {
+	if _, err := ca.CreateProcess(t.Context(), ipcclient.CreateProcess{PID: "p1"}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := b.dial(b.addr("kernel ipc")).GetProcessCounts(t.Context()); err != nil || n.Total != 0 {
@@ -222,14 +222,14 @@ func TestReadinessFallsBeforeTheDrainEnds(t *testing.T) {
 	i := start(t, "kernel.listen_addr="+sock, "kernel.shutdown_grace_secs=2")
 	// A subscriber that takes nothing keeps its connection, and so the drain, open until the grace
 	// has passed.
-	slow := i.dial(sock, client.WithStreamBuffer(1, 1))
-	if _, err := slow.Subscribe(t.Context(), client.Subscribe{EventTypes: []string{"big"}}); err != nil {
+	slow := i.dial(sock, ipcclient.WithStreamBuffer(1, 1))
+	if _, err := slow.Subscribe(t.Context(), ipcclient.Subscribe{EventTypes: []string{"big"}}); err != nil {
 		t.Fatal(err)
 	}
 	pub := i.dial(sock)
 	payload := `"` + strings.Repeat("x", 256<<10) + `"`
 	for range 32 {
-		if _, err := pub.Publish(t.Context(), client.Publish{EventType: "big", Payload: payload}); err != nil {
+		if _, err := pub.Publish(t.Context(), ipcclient.Publish{EventType: "big", Payload: payload}); err != nil {
 			t.Fatal(err)
 		}
 	}

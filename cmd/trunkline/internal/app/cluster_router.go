@@ -12,7 +12,7 @@ import (
 	"trunkline/engine/cluster/upstream"
 	"trunkline/engine/obs"
 	"trunkline/handlers/ipc/route"
-	threadroute "trunkline/handlers/threads/route"
+	"trunkline/handlers/threads/proxy"
 )
 
 // routing is the listeners of a node where the journal has several partitions: each request goes to
@@ -57,14 +57,14 @@ func (s *server) openRouting(o Options) (_ *routing, err error) {
 	if r.web, r.lines, err = threadListeners(&cfg.Threads, o, false); err != nil {
 		return nil, err
 	}
-	rc := threadroute.Config{
+	rc := proxy.Config{
 		Config:         o.cluster.Upstream(threadsService),
 		MaxConnections: cfg.Threads.MaxConnections, Files: o.files, Logger: s.log,
 		IDs: func(dst []byte) []byte { return s.first().kernel.rt.Threads.AppendRequestID(dst) },
 	}
-	r.web.handTo(threadroute.NewWeb(rc))
+	r.web.handTo(proxy.NewWeb(rc))
 	rc.Config = o.cluster.Upstream(linesService)
-	r.lines.handTo(threadroute.NewLines(rc))
+	r.lines.handTo(proxy.NewLines(rc))
 	return r, nil
 }
 

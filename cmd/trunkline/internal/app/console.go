@@ -16,14 +16,14 @@ import (
 	"trunkline/codec/jsonx"
 	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
-	"trunkline/engine/exacta/secret"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
+	"trunkline/engine/projects/secret"
 	"trunkline/engine/stream"
 	"trunkline/handlers/console"
 	"trunkline/handlers/exacta"
-	projectclient "trunkline/handlers/exacta/client"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/exacta/exactaclient"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ops"
 )
 
@@ -107,7 +107,7 @@ func (p *consolePages) unready() error {
 }
 
 // dial opens a connection to the kernel endpoint.
-func (p *consolePages) dial() (*client.Conn, error) {
+func (p *consolePages) dial() (*ipcclient.Conn, error) {
 	r := p.s.first()
 	if p.s.router != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
@@ -116,7 +116,7 @@ func (p *consolePages) dial() (*client.Conn, error) {
 		if err != nil {
 			return nil, errNotReady
 		}
-		return client.New(conn), nil
+		return ipcclient.New(conn), nil
 	}
 	if !r.kernel.whole.Load() {
 		return nil, cmp.Or(p.unready(), errNotReady)
@@ -128,12 +128,12 @@ func (p *consolePages) dial() (*client.Conn, error) {
 		}
 		_ = p.host.ServeSession(there, "console", r.kernel.svc.Open)
 	}()
-	return client.New(here), nil
+	return ipcclient.New(here), nil
 }
 
 // notFound returns obs.ErrNotFound for the answer of that meaning.
 func notFound(err error) error {
-	var refused *client.Error
+	var refused *ipcclient.Error
 	if errors.As(err, &refused) && refused.Code == wire.NotFound {
 		return fmt.Errorf("%w: %s", obs.ErrNotFound, refused.Message)
 	}
@@ -174,14 +174,14 @@ func (p *consolePages) terminate(ctx context.Context, pid, reason string) error 
 		return err
 	}
 	defer c.Close()
-	_, err = c.TerminateProcess(ctx, client.TerminateProcess{PID: pid, Reason: reason})
+	_, err = c.TerminateProcess(ctx, ipcclient.TerminateProcess{PID: pid, Reason: reason})
 	return notFound(err)
 }
 
 // subscription is a stream of events over a connection of its own.
 type subscription struct {
-	conn *client.Conn
-	sub  *client.Subscription
+	conn *ipcclient.Conn
+	sub  *ipcclient.Subscription
 }
 
 func (p *consolePages) subscribe(ctx context.Context, types []string) (console.Subscription, error) {
@@ -189,7 +189,7 @@ func (p *consolePages) subscribe(ctx context.Context, types []string) (console.S
 	if err != nil {
 		return nil, err
 	}
-	sub, err := c.Subscribe(ctx, client.Subscribe{EventTypes: types})
+	sub, err := c.Subscribe(ctx, ipcclient.Subscribe{EventTypes: types})
 	if err != nil {
 		_ = c.Close()
 		return nil, err
@@ -204,7 +204,7 @@ func (s *subscription) Next(ctx context.Context) (console.Event, error) {
 		return console.Event{}, err
 	}
 	out := console.Event{At: time.UnixMilli(e.TimestampMS).UTC(), Type: e.EventType, Source: e.Source, Payload: e.Payload}
-	out.Dropped, out.Gap = client.Gap(&e)
+	out.Dropped, out.Gap = ipcclient.Gap(&e)
 	return out, nil
 }
 
@@ -244,9 +244,9 @@ func (p *consolePages) cancel(ctx context.Context, id string) error {
 	}
 	here, there := net.Pipe()
 	go func() {
-		_ = p.host.ServeSession(there, "console", func(port *link.Port) link.Session { return srv.Open(port, exacta.Unix, nil) })
+		_ = p.host.ServeSession(there, "console", func(port *connection.Port) connection.Session { return srv.Open(port, exacta.Unix, nil) })
 	}()
-	c := projectclient.New(here, "this server")
+	c := exactaclient.New(here, "this server")
 	defer c.Close()
 	m, err := c.Ask(ctx, "OpenProject", jsonx.Build(nil).Text("path", open.Root).End(), nil)
 	if err != nil {

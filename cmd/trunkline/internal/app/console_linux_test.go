@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"trunkline/fuzz/kit/browser"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // hostilePID runs where text is taken for markup.
@@ -37,7 +37,7 @@ func (b *consoleBrowser) pages() {
 	b.Base = "http://" + i.addr("admin")
 	c := i.dial(i.addr("kernel ipc"))
 	fill(b.t, c, 60)
-	if _, err := c.CreateProcess(b.t.Context(), client.CreateProcess{PID: hostilePID, UserID: hostilePID}); err != nil {
+	if _, err := c.CreateProcess(b.t.Context(), ipcclient.CreateProcess{PID: hostilePID, UserID: hostilePID}); err != nil {
 		b.t.Fatal(err)
 	}
 	p := i.dialProjects("unix", strings.TrimPrefix(i.addr("exacta"), "unix://"))
@@ -146,7 +146,7 @@ func (b *consoleBrowser) live() {
 	c := i.dial(i.addr("kernel ipc"))
 	create := func(pid string) {
 		b.t.Helper()
-		if _, err := c.CreateProcess(b.t.Context(), client.CreateProcess{PID: pid}); err != nil {
+		if _, err := c.CreateProcess(b.t.Context(), ipcclient.CreateProcess{PID: pid}); err != nil {
 			b.t.Fatal(err)
 		}
 	}

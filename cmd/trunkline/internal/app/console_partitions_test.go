@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"trunkline/engine/obs"
-	core "trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 	"trunkline/handlers/console"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // bindTwo returns a server that owns two partitions, whose stores were read.
@@ -46,10 +46,10 @@ func TestConsoleOfPartitions(t *testing.T) {
 	s := bindTwo(t)
 	var ids []string
 	for p, r := range s.replicas() {
-		boss := core.Actor{Workspace: fmt.Sprint("w", p), Agent: "boss", Rank: core.Coordinator}
+		boss := threadstore.Actor{Workspace: fmt.Sprint("w", p), Agent: "boss", Rank: threadstore.Coordinator}
 		for range 3 {
-			id, _, refused := r.kernel.rt.Threads.Create(&boss, &core.NewThread{Title: []byte("title"), Participants: [][]byte{[]byte("boss")}}, time.Now().UnixMilli())
-			if refused.Code != core.OK {
+			id, _, refused := r.kernel.rt.Threads.Create(&boss, &threadstore.NewThread{Title: []byte("title"), Participants: [][]byte{[]byte("boss")}}, time.Now().UnixMilli())
+			if refused.Code != threadstore.OK {
 				t.Fatal(refused)
 			}
 			ids = append(ids, id)
@@ -83,10 +83,10 @@ func TestConsoleOfPartitions(t *testing.T) {
 	for p, r := range s.replicas() {
 		here, there := net.Pipe()
 		go func() { _ = s.console.host.ServeSession(there, "test", r.kernel.svc.Open) }()
-		c := client.New(here)
+		c := ipcclient.New(here)
 		t.Cleanup(func() { _ = c.Close() })
 		for range p + 1 {
-			if _, err := c.Subscribe(t.Context(), client.Subscribe{EventTypes: []string{"both", fmt.Sprint("only", p), "process.created"}}); err != nil {
+			if _, err := c.Subscribe(t.Context(), ipcclient.Subscribe{EventTypes: []string{"both", fmt.Sprint("only", p), "process.created"}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -17,9 +17,9 @@ import (
 
 	"trunkline/codec/transcode"
 	"trunkline/engine/obs"
-	core "trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 	"trunkline/handlers/console"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // packed returns JSON as MessagePack.
@@ -33,21 +33,21 @@ func packed(t *testing.T, text string) []byte {
 }
 
 // fill makes processes p1 to pn, the first of which has a session of two stages.
-func fill(t *testing.T, c *client.Conn, n int) {
+func fill(t *testing.T, c *ipcclient.Conn, n int) {
 	t.Helper()
 	for i := range n {
-		p := client.CreateProcess{PID: fmt.Sprint("p", i+1), UserID: fmt.Sprint("u", i%10)}
+		p := ipcclient.CreateProcess{PID: fmt.Sprint("p", i+1), UserID: fmt.Sprint("u", i%10)}
 		if _, err := c.CreateProcess(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := c.InitializeSession(t.Context(), client.InitializeSession{ProcessID: "p1",
+	_, err := c.InitializeSession(t.Context(), ipcclient.InitializeSession{ProcessID: "p1",
 		PipelineConfig: packed(t, `{"name":"n","agents":[{"name":"plan","default_next":"work"},{"name":"work"}]}`),
 		Envelope:       packed(t, `{"raw_input":"what to do <b>","received_at":"2026-03-01T11:00:00Z"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := client.ReportAgentResult{ProcessID: "p1", AgentName: "plan", Success: true, Output: packed(t, `{"ok":true}`)}
+	report := ipcclient.ReportAgentResult{ProcessID: "p1", AgentName: "plan", Success: true, Output: packed(t, `{"ok":true}`)}
 	if _, err = c.ReportAgentResult(t.Context(), report); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestConsoleShowsTheServer(t *testing.T) {
 	}
 	subscribers := i.dial(i.addr("kernel ipc"))
 	for range 2 {
-		if _, err := subscribers.Subscribe(t.Context(), client.Subscribe{EventPatterns: []string{"process.*"}}); err != nil {
+		if _, err := subscribers.Subscribe(t.Context(), ipcclient.Subscribe{EventPatterns: []string{"process.*"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,7 +194,7 @@ func TestConsoleTerminates(t *testing.T) {
 	i := start(t, set...)
 	c := i.dial(i.addr("kernel ipc"))
 	fill(t, c, 2)
-	sub, err := c.Subscribe(t.Context(), client.Subscribe{EventTypes: []string{"process.terminated"}})
+	sub, err := c.Subscribe(t.Context(), ipcclient.Subscribe{EventTypes: []string{"process.terminated"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,14 +282,14 @@ func TestConsoleThreads(t *testing.T) {
 	engine, now := s.first().kernel.rt.Threads, time.Now().UnixMilli()
 	var ids []string
 	for i := range 5 {
-		boss := core.Actor{Workspace: fmt.Sprint("w", i%2), Agent: "boss", Rank: core.Coordinator}
-		id, _, refused := engine.Create(&boss, &core.NewThread{Title: []byte("title"), Participants: [][]byte{[]byte("boss")}}, now)
-		if refused.Code != core.OK {
+		boss := threadstore.Actor{Workspace: fmt.Sprint("w", i%2), Agent: "boss", Rank: threadstore.Coordinator}
+		id, _, refused := engine.Create(&boss, &threadstore.NewThread{Title: []byte("title"), Participants: [][]byte{[]byte("boss")}}, now)
+		if refused.Code != threadstore.OK {
 			t.Fatal(refused)
 		}
 		ids = append(ids, id)
 		for n := range 3 {
-			if _, refused = engine.Post(&boss, []byte(id), &core.Post{Body: fmt.Appendf(nil, "message %d", n+1), Key: fmt.Append(nil, n)}, now); refused.Code != core.OK {
+			if _, refused = engine.Post(&boss, []byte(id), &threadstore.Post{Body: fmt.Appendf(nil, "message %d", n+1), Key: fmt.Append(nil, n)}, now); refused.Code != threadstore.OK {
 				t.Fatal(refused)
 			}
 		}

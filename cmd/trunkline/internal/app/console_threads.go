@@ -12,7 +12,7 @@ import (
 	"trunkline/engine/bus"
 	"trunkline/engine/kernel"
 	"trunkline/engine/obs"
-	core "trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 	"trunkline/handlers/console"
 )
 
@@ -54,7 +54,7 @@ func mergeTopics(all map[string]console.Topic, topics []bus.Topic) {
 	}
 }
 
-func shownThread(l *core.Listed) console.Thread {
+func shownThread(l *threadstore.Listed) console.Thread {
 	return console.Thread{ID: l.ID, Workspace: l.Workspace, Title: l.Title, Type: l.Type.String(), Status: l.Status.String(), Participants: l.Participants,
 		Created: time.UnixMilli(l.Created).UTC(), Updated: time.UnixMilli(l.Updated).UTC(), Latest: l.Latest}
 }
@@ -77,9 +77,9 @@ func (p *consolePages) threads(f console.ThreadFilter) (list console.ThreadList)
 }
 
 // listThreads adds those of one partition that were made before a number.
-func listThreads(list *console.ThreadList, engine *core.Engine, f *console.ThreadFilter, before uint64, number func(uint64) uint64) {
+func listThreads(list *console.ThreadList, engine *threadstore.Engine, f *console.ThreadFilter, before uint64, number func(uint64) uint64) {
 	last := number(before)
-	engine.List(before, func(l *core.Listed) bool {
+	engine.List(before, func(l *threadstore.Listed) bool {
 		if len(list.Threads) == f.Limit || list.Scanned == f.Scan {
 			list.Next = last
 			return false
@@ -112,11 +112,11 @@ func (p *consolePages) thread(id string, after uint64, limit int) (d console.Thr
 }
 
 // readThread shows messages of a thread.
-func readThread(engine *core.Engine, l *core.Listed, after uint64, limit int) (d console.ThreadDetail, err error) {
+func readThread(engine *threadstore.Engine, l *threadstore.Listed, after uint64, limit int) (d console.ThreadDetail, err error) {
 	d.Thread, d.Messages = shownThread(l), []console.Message{}
-	reader := core.Actor{Workspace: l.Workspace, Rank: core.Auditor}
+	reader := threadstore.Actor{Workspace: l.Workspace, Rank: threadstore.Auditor}
 	text, page, refused := engine.Read(&reader, []byte(l.ID), after, limit, true, []byte("["))
-	if refused.Code != core.OK {
+	if refused.Code != threadstore.OK {
 		return d, cmp.Or(refused.Err, errors.New("cannot read the messages"))
 	}
 	d.Next, d.More = page.Next, page.More

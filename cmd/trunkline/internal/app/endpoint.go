@@ -10,7 +10,7 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/cmd/trunkline/internal/monitor"
 	"trunkline/codec/frame"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/runtime"
 	"trunkline/engine/stream"
 	"trunkline/handlers/ipc"
@@ -114,14 +114,14 @@ func (o *Options) loops(wanted int) int {
 // protocolIPC is the protocol of the kernel endpoint, as lists of connections have it.
 const protocolIPC = "ipc"
 
-func limits(k *config.Kernel) link.Limits {
-	return link.Limits{
+func limits(k *config.Kernel) connection.Limits {
+	return connection.Limits{
 		IdleAfter:   int64(k.ReadTimeout),
 		FrameWithin: int64(k.ReadTimeout),
 		SendWithin:  int64(k.WriteTimeout),
 		DrainWithin: int64(k.ShutdownGrace),
-		UnsentBytes: link.DefaultUnsentBytes,
-		ChunkBytes:  link.DefaultChunkBytes,
+		UnsentBytes: connection.DefaultUnsentBytes,
+		ChunkBytes:  connection.DefaultChunkBytes,
 		FrameBytes:  k.MaxFrameBytes + frame.PrefixSize,
 	}
 }

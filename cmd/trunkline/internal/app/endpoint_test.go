@@ -20,9 +20,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ops"
 )
 
@@ -88,9 +88,9 @@ func TestSettingsReachTheParts(t *testing.T) {
 		"kernel.default_query_timeout_ms=9", "kernel.max_envelopes=11", "kernel.max_envelope_bytes=12", "kernel.envelope_retention_secs=0",
 		"kernel.max_sessions=13", "kernel.max_session_bytes=14", "kernel.session_retention_secs=15",
 		"kernel.idempotency_window_secs=16", "kernel.max_idempotency_keys=17", "kernel.max_idempotency_bytes=18")
-	want := link.Limits{
+	want := connection.Limits{
 		IdleAfter: 7e9, FrameWithin: 7e9, DrainWithin: 3e9, FrameBytes: 5004,
-		UnsentBytes: link.DefaultUnsentBytes, ChunkBytes: link.DefaultChunkBytes,
+		UnsentBytes: connection.DefaultUnsentBytes, ChunkBytes: connection.DefaultChunkBytes,
 	}
 	if got := limits(&cfg.Kernel); !reflect.DeepEqual(got, want) {
 		t.Errorf("limits = %+v, want %+v", got, want)
@@ -166,7 +166,7 @@ func TestTLSListenerWantsWhatTheSettingsSay(t *testing.T) {
 
 	f := func(i *instance, c *tls.Config, ok bool) {
 		t.Helper()
-		conn, err := client.Dial(t.Context(), i.addr("kernel ipc"), client.WithTLS(c))
+		conn, err := ipcclient.Dial(t.Context(), i.addr("kernel ipc"), ipcclient.WithTLS(c))
 		if err == nil {
 			defer conn.Close()
 			_, err = conn.GetSystemStatus(t.Context(), false)

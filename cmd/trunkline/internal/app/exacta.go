@@ -8,8 +8,8 @@ import (
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/cmd/trunkline/internal/monitor"
-	core "trunkline/engine/exacta"
 	"trunkline/engine/obs"
+	"trunkline/engine/projects"
 	"trunkline/engine/stream"
 	"trunkline/handlers/exacta"
 	projectweb "trunkline/handlers/exacta/web"
@@ -217,13 +217,13 @@ var projectMetrics = []metric[projectStats]{
 		func(s *projectStats) float64 { return float64(s.Events.Load()) }),
 	{Family: obs.Family{Name: "trunkline_exacta_projects", Help: "Open projects, by state.", Kind: obs.Gauge, Labels: []string{"state"}},
 		series: func(s *projectStats, put putSeries) {
-			for _, state := range core.States() {
+			for _, state := range projects.States() {
 				put(float64(s.Projects[state]), state.String())
 			}
 		}},
 	{Family: obs.Family{Name: "trunkline_exacta_transitions_total", Help: "Transitions of projects, by the state they led to: Executing counts executions that began or went on.", Labels: []string{"state"}},
 		series: func(s *projectStats, put putSeries) {
-			for _, state := range core.States() {
+			for _, state := range projects.States() {
 				put(float64(s.Entered(state)), state.String())
 			}
 		}},

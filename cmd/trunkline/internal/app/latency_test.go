@@ -22,7 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"trunkline/engine/obs"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ops"
 	"trunkline/handlers/threads/token"
 )
@@ -102,7 +102,7 @@ func (e *everywhere) use() (open []net.Conn) {
 	t := e.t
 	c := e.dial(e.addr("kernel ipc"))
 	for n := range 3 {
-		if _, err := c.CreateProcess(t.Context(), client.CreateProcess{PID: fmt.Sprint("p", n), UserID: "u"}); err != nil {
+		if _, err := c.CreateProcess(t.Context(), ipcclient.CreateProcess{PID: fmt.Sprint("p", n), UserID: "u"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -322,7 +322,7 @@ func TestASlowChangeIsInTheSlowLog(t *testing.T) {
 	c := i.dial(i.addr("kernel ipc"))
 	create := func(pid string) {
 		t.Helper()
-		if _, err := c.CreateProcess(t.Context(), client.CreateProcess{PID: pid}); err != nil {
+		if _, err := c.CreateProcess(t.Context(), ipcclient.CreateProcess{PID: pid}); err != nil {
 			t.Fatal(err)
 		}
 	}

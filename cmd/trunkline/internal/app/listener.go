@@ -17,7 +17,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/cmd/trunkline/internal/monitor"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
 	"trunkline/engine/stream"
@@ -112,7 +112,7 @@ type listener struct {
 	clients clientServer    // nil before it was opened, and where another listener has the connections
 	loops   *reactor.Server // clients, if it has event loops
 	book    clientBook      // clients, if it has none and lists its connections
-	taps    link.Taps       // of the event loops
+	taps    connection.Taps // of the event loops
 	form    *monitor.Form   // of what goes over the connections of the event loops
 	dead    atomic.Pointer[error]
 	tasks   sync.WaitGroup // accept loops and the watch over the event loops

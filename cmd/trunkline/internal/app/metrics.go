@@ -6,10 +6,10 @@ import (
 	"strconv"
 
 	"trunkline/engine/cluster/control"
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 	"trunkline/handlers/exchange"
@@ -121,7 +121,7 @@ var socketMetrics = []metric[stream.Snapshot]{
 	{Family: obs.Family{Name: "trunkline_connections_closed_total", Help: "Connections closed, by reason.", Labels: []string{"reason"}},
 		series: func(s *stream.Snapshot, put putSeries) {
 			for r, n := range s.Closed {
-				put(float64(n), link.Reason(r).String())
+				put(float64(n), connection.Reason(r).String())
 			}
 		}},
 	{Family: obs.Family{Name: "trunkline_connections_left_loop_total", Labels: []string{"cause"},

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"trunkline/engine/connection"
 	"trunkline/engine/kernel"
-	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/handlers/ops"
 )
@@ -53,9 +53,9 @@ func (s *server) monitor(conn string, payload int) (ops.Monitor, error) {
 func monitorRefusal(conn string, err error) error {
 	r := &ops.Refusal{Status: http.StatusNotFound, Text: fmt.Sprintf("cannot monitor connection %s: %v", conn, err), Hint: "'trunkline connections' lists those that are open"}
 	switch {
-	case errors.Is(err, link.ErrTapped):
+	case errors.Is(err, connection.ErrTapped):
 		r.Status, r.Hint = http.StatusConflict, "one reader at a time; end the other one first"
-	case errors.Is(err, link.ErrTaps):
+	case errors.Is(err, connection.ErrTaps):
 		r.Status, r.Hint = http.StatusTooManyRequests, "end one of the others first"
 	}
 	return r

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"trunkline/codec/frame"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ops"
 )
 
@@ -76,7 +76,7 @@ func TestMonitorOfAConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := i.monitor("ipc-1&payload=200")
-	if _, err := c.CreateProcess(t.Context(), client.CreateProcess{PID: "p1", UserID: "u1"}); err != nil {
+	if _, err := c.CreateProcess(t.Context(), ipcclient.CreateProcess{PID: "p1", UserID: "u1"}); err != nil {
 		t.Fatal(err)
 	}
 	f := m.want("in request kernel.CreateProcess 2")
@@ -91,11 +91,11 @@ func TestMonitorOfAConnection(t *testing.T) {
 	}
 	m.want("in request kernel.GetProcess 3")
 	m.want("out error kernel.GetProcess 3 NOT_FOUND")
-	if _, err := c.Subscribe(t.Context(), client.Subscribe{EventTypes: []string{"job.done"}, SubscriberID: "s"}); err != nil {
+	if _, err := c.Subscribe(t.Context(), ipcclient.Subscribe{EventTypes: []string{"job.done"}, SubscriberID: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	m.want("in request commbus.Subscribe 4")
-	if _, err := i.dial(i.addr("kernel ipc")).Publish(t.Context(), client.Publish{EventType: "job.done", Payload: `{"token":"abcd1234","n":1}`}); err != nil {
+	if _, err := i.dial(i.addr("kernel ipc")).Publish(t.Context(), ipcclient.Publish{EventType: "job.done", Payload: `{"token":"abcd1234","n":1}`}); err != nil {
 		t.Fatal(err)
 	}
 	for {
@@ -136,7 +136,7 @@ func TestMonitorIsRefused(t *testing.T) {
 	}
 	i.monitor("ipc-1")
 	f("conn=ipc-1", 409, "observed already")
-	r := monitorRefusal("ipc-1", link.ErrTaps).(*ops.Refusal)
+	r := monitorRefusal("ipc-1", connection.ErrTaps).(*ops.Refusal)
 	if r.Status != http.StatusTooManyRequests || r.Hint == "" {
 		t.Errorf("%+v", r)
 	}
@@ -199,13 +199,13 @@ func TestMonitorOfEveryEndpoint(t *testing.T) {
 func TestOverview(t *testing.T) {
 	i := start(t, "store.mode=always", "store.dir="+t.TempDir(), "toolhost.listen_addr=127.0.0.1:0", "exacta.listen_addr=")
 	c := i.dial(i.addr("kernel ipc"))
-	if _, err := c.CreateProcess(t.Context(), client.CreateProcess{PID: "p1", UserID: "u1"}); err != nil {
+	if _, err := c.CreateProcess(t.Context(), ipcclient.CreateProcess{PID: "p1", UserID: "u1"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Subscribe(t.Context(), client.Subscribe{EventTypes: []string{"job.done"}}); err != nil {
+	if _, err := c.Subscribe(t.Context(), ipcclient.Subscribe{EventTypes: []string{"job.done"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Publish(t.Context(), client.Publish{EventType: "job.done", Payload: "{}"}); err != nil {
+	if _, err := c.Publish(t.Context(), ipcclient.Publish{EventType: "job.done", Payload: "{}"}); err != nil {
 		t.Fatal(err)
 	}
 	status, body := i.get("/overview")

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"trunkline/engine/cluster/peer"
+	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
-	"trunkline/engine/link"
 )
 
 // partition is the place of one replica after the other. A server alone has one partition, and one
@@ -70,7 +70,7 @@ func (p *partition) live(ctx context.Context, c *replica) bool {
 			return false
 		}
 		s.log.Warn("following the journal anew", "partition", p.number, "error", err)
-		return link.Pause(ctx, againPause)
+		return connection.Pause(ctx, againPause)
 	}
 	s.recovered()
 	c.ownListeners()

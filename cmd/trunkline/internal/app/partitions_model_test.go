@@ -19,14 +19,14 @@ import (
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/codec/wire"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // partitionClients is a cluster as its clients know it, one of each node.
 type partitionClients struct {
 	t       *rapid.T
 	rig     *partitionsRig
-	clients []*client.Conn
+	clients []*ipcclient.Conn
 	user    string           // of all processes of the round
 	order   []string         // its processes, oldest first
 	created int              // requests to create one
@@ -36,7 +36,7 @@ type partitionClients struct {
 }
 
 // any returns the client of some node.
-func (m *partitionClients) any() *client.Conn {
+func (m *partitionClients) any() *ipcclient.Conn {
 	return m.clients[rapid.IntRange(0, len(m.clients)-1).Draw(m.t, "node")]
 }
 
@@ -47,7 +47,7 @@ func (m *partitionClients) pid() string {
 
 // code compares the code of an error, 0 for none.
 func (m *partitionClients) code(what string, err error, want wire.Code) {
-	var said *client.Error
+	var said *ipcclient.Error
 	got := wire.OK
 	if errors.As(err, &said) {
 		got = said.Code
@@ -69,7 +69,7 @@ func (m *partitionClients) step() {
 		if m.created++; m.created%10 == 0 { // a partition refuses the eleventh of a user within 10 s
 			m.rig.advance(time.Minute)
 		}
-		_, err := c.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: m.user})
+		_, err := c.CreateProcess(ctx, ipcclient.CreateProcess{PID: pid, UserID: m.user})
 		if slices.Contains(m.order, pid) {
 			m.code("CreateProcess "+pid, err, wire.FailedPrecondition)
 			return
@@ -78,7 +78,7 @@ func (m *partitionClients) step() {
 		m.order = append(m.order, pid)
 	case 3, 4:
 		pid := m.pid()
-		u, err := c.RecordUsage(ctx, client.RecordUsage{PID: pid, LLMCalls: 1})
+		u, err := c.RecordUsage(ctx, ipcclient.RecordUsage{PID: pid, LLMCalls: 1})
 		if !slices.Contains(m.order, pid) {
 			m.code("RecordUsage "+pid, err, wire.NotFound)
 			return
@@ -89,7 +89,7 @@ func (m *partitionClients) step() {
 		}
 	case 5:
 		pid := m.pid()
-		p, err := c.TerminateProcess(ctx, client.TerminateProcess{PID: pid})
+		p, err := c.TerminateProcess(ctx, ipcclient.TerminateProcess{PID: pid})
 		if !slices.Contains(m.order, pid) {
 			m.code("TerminateProcess "+pid, err, wire.NotFound)
 			return
@@ -102,7 +102,7 @@ func (m *partitionClients) step() {
 		m.pages(rapid.SampledFrom([]int64{1, 2, 3, 7, 100}).Draw(m.t, "limit"), "")
 		m.pages(2, "TERMINATED")
 	case 7:
-		e, err := c.CreateEnvelope(ctx, client.CreateEnvelope{RawInput: "hi", UserID: m.user})
+		e, err := c.CreateEnvelope(ctx, ipcclient.CreateEnvelope{RawInput: "hi", UserID: m.user})
 		m.code("CreateEnvelope", err, wire.OK)
 		m.made = append(m.made, e)
 	case 8:
@@ -116,7 +116,7 @@ func (m *partitionClients) step() {
 			m.code("UpdateEnvelope", err, wire.OK)
 		}
 	case 9:
-		a, err := c.Query(ctx, client.Query{QueryType: "echo", Payload: strconv.Quote(m.user), TimeoutMS: 30_000})
+		a, err := c.Query(ctx, ipcclient.Query{QueryType: "echo", Payload: strconv.Quote(m.user), TimeoutMS: 30_000})
 		m.code("Query", err, wire.OK)
 		if !bytes.Equal(a.Result, msgp.AppendString(nil, m.user)) {
 			m.t.Fatalf("the answer to %s is %q", m.user, a.Result)
@@ -127,7 +127,7 @@ func (m *partitionClients) step() {
 // pages lists the processes of the round page by page, each at some node.
 func (m *partitionClients) pages(limit int64, state string) {
 	var got []string
-	in := client.ListProcesses{UserID: m.user, State: state, Limit: limit}
+	in := ipcclient.ListProcesses{UserID: m.user, State: state, Limit: limit}
 	for {
 		page, err := m.any().ListProcesses(m.rig.t.Context(), in)
 		m.code("ListProcesses", err, wire.OK)
@@ -149,17 +149,17 @@ func (m *partitionClients) pages(limit int64, state string) {
 // partition names itself is found again; each query has its answer.
 func TestPartitionsAsOneServer(t *testing.T) {
 	rig := newPartitionsRig(t, nil)
-	var clients []*client.Conn
+	var clients []*ipcclient.Conn
 	for node := range rigNodes {
 		clients = append(clients, rig.client(node))
 	}
-	h, err := clients[0].RegisterQueryHandler(t.Context(), client.RegisterQueryHandler{QueryTypes: []string{"echo"}})
+	h, err := clients[0].RegisterQueryHandler(t.Context(), ipcclient.RegisterQueryHandler{QueryTypes: []string{"echo"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		for q := range h.All(t.Context()) {
-			_, _ = clients[0].Reply(t.Context(), client.Reply{QueryID: q.QueryID, Success: true, Result: q.Payload})
+			_, _ = clients[0].Reply(t.Context(), ipcclient.Reply{QueryID: q.QueryID, Success: true, Result: q.Payload})
 		}
 	}()
 	round := 0

@@ -14,9 +14,9 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/cluster/control"
 	"trunkline/engine/cluster/node"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/obs"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 // partitionsRig is a cluster of three nodes whose journal has three partitions, without a journal
@@ -70,9 +70,9 @@ func newPartitionsRig(t *testing.T, change func(*config.Config), set ...string) 
 	return r
 }
 
-func (r *partitionsRig) now() link.Instant {
+func (r *partitionsRig) now() connection.Instant {
 	mono := r.mono.Load()
-	return link.Instant{Mono: int64(time.Hour) + mono, Wall: wallStart + mono/int64(time.Millisecond)}
+	return connection.Instant{Mono: int64(time.Hour) + mono, Wall: wallStart + mono/int64(time.Millisecond)}
 }
 
 func (r *partitionsRig) advance(d time.Duration) { r.mono.Add(int64(d)) }
@@ -103,9 +103,9 @@ func (r *partitionsRig) bind(cfg *config.Config, id string) *server {
 func (r *partitionsRig) addr(node int) string { return r.nodes[node].router.kernel.bound[0].addr }
 
 // client returns a client of a node.
-func (r *partitionsRig) client(node int) *client.Conn {
+func (r *partitionsRig) client(node int) *ipcclient.Conn {
 	r.t.Helper()
-	c, err := client.Dial(r.t.Context(), r.addr(node))
+	c, err := ipcclient.Dial(r.t.Context(), r.addr(node))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/runtime"
 	"trunkline/engine/store"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ops"
 )
 
@@ -128,7 +128,7 @@ func filled(t *testing.T, n int) (set []string) {
 		if p == n/2 {
 			i.await("snapshot written")
 		}
-		if _, err := c.CreateProcess(t.Context(), client.CreateProcess{PID: fmt.Sprint("p", p)}); err != nil {
+		if _, err := c.CreateProcess(t.Context(), ipcclient.CreateProcess{PID: fmt.Sprint("p", p)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 )
 
 func TestHint(t *testing.T) {
@@ -91,7 +91,7 @@ func TestDamageIsRefusedAndGivenUp(t *testing.T) {
 	i := start(t, set...)
 	c := i.dial(i.addr("kernel ipc"))
 	for p := range 20 {
-		if _, err := c.CreateProcess(t.Context(), client.CreateProcess{PID: fmt.Sprint("p", p), UserID: fmt.Sprint("u", p)}); err != nil {
+		if _, err := c.CreateProcess(t.Context(), ipcclient.CreateProcess{PID: fmt.Sprint("p", p), UserID: fmt.Sprint("u", p)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -204,7 +204,7 @@ func TestFullStorageIsShown(t *testing.T) {
 		if strings.Contains(store, `"warnings":["storage_full"]`) != state || !strings.Contains(metrics, want) {
 			t.Errorf("full %v: %s, and no %s", state, store, want)
 		}
-		_, err := c.CreateProcess(t.Context(), client.CreateProcess{PID: fmt.Sprint("p", state)})
+		_, err := c.CreateProcess(t.Context(), ipcclient.CreateProcess{PID: fmt.Sprint("p", state)})
 		if (err != nil) != state {
 			t.Errorf("full %v: create: %v", state, err)
 		}

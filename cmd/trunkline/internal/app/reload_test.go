@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"trunkline/cmd/trunkline/internal/config"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/ops"
 	"trunkline/handlers/threads/token"
 )
@@ -206,7 +206,7 @@ func lookAtKernelConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := r.dial(r.addr("kernel ipc")).GetProcessCounts(t.Context())
-	var refusal *client.Error
+	var refusal *ipcclient.Error
 	if !errors.As(err, &refusal) || refusal.MaxConnections != 1 {
 		t.Fatalf("one too many: %v", err)
 	}
@@ -227,12 +227,12 @@ func lookAtKernelConnections(t *testing.T) {
 func lookAtQueries(t *testing.T, key string, asked int64) {
 	r := startReloadable(t, "kernel.default_query_timeout_ms=1000")
 	c := r.dial(r.addr("kernel ipc"))
-	h, err := c.RegisterQueryHandler(t.Context(), client.RegisterQueryHandler{QueryTypes: []string{"q"}})
+	h, err := c.RegisterQueryHandler(t.Context(), ipcclient.RegisterQueryHandler{QueryTypes: []string{"q"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.must(key + "=4321")
-	go func() { _, _ = c.Query(t.Context(), client.Query{QueryType: "q", TimeoutMS: asked}) }()
+	go func() { _, _ = c.Query(t.Context(), ipcclient.Query{QueryType: "q", TimeoutMS: asked}) }()
 	q, err := h.Next(t.Context())
 	if err != nil || q.TimeoutMS != 4321 {
 		t.Errorf("the timeout is %d, %v", q.TimeoutMS, err)
@@ -243,7 +243,7 @@ func lookAtStreams(t *testing.T) {
 	r := startReloadable(t, "kernel.max_streams_per_connection=1")
 	c := r.dial(r.addr("kernel ipc"))
 	subscribe := func(name string) error {
-		_, err := c.Subscribe(t.Context(), client.Subscribe{EventTypes: []string{"e"}, SubscriberID: name})
+		_, err := c.Subscribe(t.Context(), ipcclient.Subscribe{EventTypes: []string{"e"}, SubscriberID: name})
 		return err
 	}
 	if err := subscribe("a"); err != nil {
@@ -265,7 +265,7 @@ func lookAtEventTypes(t *testing.T) {
 	r := startReloadable(t, "kernel.max_event_types=1")
 	c := r.dial(r.addr("kernel ipc"))
 	subscribe := func(types ...string) error {
-		_, err := c.Subscribe(t.Context(), client.Subscribe{EventTypes: types})
+		_, err := c.Subscribe(t.Context(), ipcclient.Subscribe{EventTypes: types})
 		return err
 	}
 	if subscribe("a", "b") == nil {
@@ -306,11 +306,11 @@ func lookAtLameDuck(t *testing.T) {
 func lookAtSlowLog(t *testing.T) {
 	r := startReloadable(t, "admin.slow_threshold_ms=0")
 	c := r.dial(r.addr("kernel ipc"))
-	if _, err := c.RegisterQueryHandler(t.Context(), client.RegisterQueryHandler{QueryTypes: []string{"q"}}); err != nil {
+	if _, err := c.RegisterQueryHandler(t.Context(), ipcclient.RegisterQueryHandler{QueryTypes: []string{"q"}}); err != nil {
 		t.Fatal(err)
 	}
 	slow := func() string {
-		if _, err := c.Query(t.Context(), client.Query{QueryType: "q", TimeoutMS: 5}); err == nil {
+		if _, err := c.Query(t.Context(), ipcclient.Query{QueryType: "q", TimeoutMS: 5}); err == nil {
 			t.Fatal("an answer")
 		}
 		_, body := r.get("/slowlog")
@@ -479,7 +479,7 @@ func lookAtCertificates(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn.ConnectionState().PeerCertificates[0].Raw, conn, nil
 	}
-	kernel := r.dial(r.addr("kernel ipc"), client.WithTLS(&tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{mineA}})) //nolint:gosec // as above
+	kernel := r.dial(r.addr("kernel ipc"), ipcclient.WithTLS(&tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{mineA}})) //nolint:gosec // as above
 	if _, err := kernel.GetProcessCounts(t.Context()); err != nil {
 		t.Fatal(err)
 	}

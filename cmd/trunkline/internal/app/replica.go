@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	core "trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/cluster/control"
@@ -80,7 +80,7 @@ func (c *replica) limit(cfg *config.Config) {
 		MaxConnections: k.MaxConnections, DefaultQueryTimeout: k.DefaultQueryTimeout, MaxQueryTimeout: k.MaxQueryTimeout,
 		MaxStreamsPerConnection: k.MaxStreamsPerConnection, MaxEventTypes: k.MaxEventTypes,
 	})
-	c.kernel.rt.Threads.SetPostRates(core.PostRates{
+	c.kernel.rt.Threads.SetPostRates(threadstore.PostRates{
 		PerAgent: cfg.Threads.RatePostPerAgentPerMinute, PerThread: cfg.Threads.RatePostPerThreadPerMinute,
 	})
 	if c.threads != nil {

@@ -13,18 +13,18 @@ import (
 	"trunkline/engine/runtime"
 	"trunkline/engine/store/rows"
 	"trunkline/engine/stream"
-	core "trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 	"trunkline/handlers/threads"
 	threadlines "trunkline/handlers/threads/lines"
 	"trunkline/handlers/threads/mcp"
 	"trunkline/handlers/threads/method"
-	threadweb "trunkline/handlers/threads/web"
+	"trunkline/handlers/threads/rest"
 )
 
 // threadsConfig returns the limits of the state of agent threads. It is there without a listener,
 // too: the journal may have their records.
-func threadsConfig(c *config.Threads, o Options) core.Config {
-	triggers := core.DefaultTriggers
+func threadsConfig(c *config.Threads, o Options) threadstore.Config {
+	triggers := threadstore.DefaultTriggers
 	triggers.MaxRetries, triggers.MaxResumes = uint32(c.TriggerMaxRetries), uint32(c.TriggerResumeMaxAttempts)
 	triggers.Recheck, triggers.MaxDefer = c.TriggerRecheck.Milliseconds(), c.TriggerMaxDefer.Milliseconds()
 	triggers.PerMinute, triggers.StaleAfter = c.TriggerRateLimitPerMinute, c.SessionStaleAfter.Milliseconds()
@@ -33,11 +33,11 @@ func threadsConfig(c *config.Threads, o Options) core.Config {
 	triggers.LoopFailures, triggers.LoopSame = uint32(c.LoopMaxTurns), uint32(c.LoopMaxRepeatedFindings)
 	switch c.UnreadAutoTrigger {
 	case config.UnreadManaged:
-		triggers.Unread = core.TriggerManaged
+		triggers.Unread = threadstore.TriggerManaged
 	case config.UnreadAll:
-		triggers.Unread = core.TriggerAll
+		triggers.Unread = threadstore.TriggerAll
 	}
-	return core.Config{
+	return threadstore.Config{
 		HotBytes: c.HotBytes / o.cluster.Partitions(), MaxThreads: c.MaxThreads, MaxSessions: c.MaxSessions,
 		KeyWindow: c.IdempotencyWindow.Milliseconds(), Triggers: triggers,
 		PostsPerAgent: c.RatePostPerAgentPerMinute, PostsPerThread: c.RatePostPerThreadPerMinute,
@@ -53,11 +53,11 @@ const protocolThreads = "threads"
 
 // threadEndpoint is the agent threads of a partition with everything that moves their bytes.
 type threadEndpoint struct {
-	engine   *core.Engine
+	engine   *threadstore.Engine
 	shared   *threadServer
 	mcp      *mcp.Handler
 	service  *threads.Service
-	http     *threadweb.Server
+	http     *rest.Server
 	web      *listener
 	sessions *threadlines.Server
 	lines    *listener
@@ -112,10 +112,10 @@ func openThreads(cfg *config.Config, rt *runtime.Runtime, shared *threadServer, 
 		Draining:       func() bool { return t.http.Draining.Load() },
 		Count:          func(f method.Condition) { t.http.Count(f) },
 	})
-	t.http = threadweb.New(threadweb.Config{
+	t.http = rest.New(rest.Config{
 		Name: o.named(protocolThreads + "-http"), Surface: surface, Unready: shared.unready,
 		Metrics: contractMetrics(rt.Threads, t.jobs), MCP: t.mcp, Metadata: mcp.Metadata(c.PublicURL, issuers),
-		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: threadweb.Limits{Connections: connections},
+		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: rest.Limits{Connections: connections},
 	})
 	t.web.handTo(t.http)
 	t.sessions = threadlines.New(threadlines.Config{
@@ -167,7 +167,7 @@ func (t *threadEndpoint) abort() {
 
 // threadStats is what one reading of agent threads gives.
 type threadStats struct {
-	core.Stats
+	threadstore.Stats
 	rows  rows.Stats
 	lines *threadlines.Counts // nil where there are none
 }
@@ -217,7 +217,7 @@ func (c *replica) threadStats() *threadStats {
 }
 
 // contractMetrics appends the families of threads §4.10 beside those of HTTP.
-func contractMetrics(e *core.Engine, jobs *threads.Jobs) func(dst []byte) []byte {
+func contractMetrics(e *threadstore.Engine, jobs *threads.Jobs) func(dst []byte) []byte {
 	return func(dst []byte) []byte {
 		dst = append(dst, "# HELP thread_messages_total Messages appended.\n# TYPE thread_messages_total counter\nthread_messages_total "...)
 		dst = append(strconv.AppendUint(dst, e.Stats().Posted, 10), '\n')

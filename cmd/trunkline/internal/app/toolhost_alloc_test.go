@@ -9,7 +9,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/toolset"
 	"trunkline/engine/bus"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/toolhost"
 )
 
@@ -31,13 +31,13 @@ func TestNoAllocsWithoutSubscriber(t *testing.T) {
 	c.Events, c.EventsWanted = emitTo(b), b.Wants
 	srv := toolhost.New(c)
 	defer srv.Close()
-	s := srv.OpenStdin(link.NewPort(1, "stdin"))
+	s := srv.OpenStdin(connection.NewPort(1, "stdin"))
 	defer s.Closed()
 	in, out := []byte(`{"aid":"AID.NOOP.v1"}`+"\n"+`{"aid":"AID.NOOP.v1","request_id":7}`+"\n"), make([]byte, 0, 4096)
 	f := func(want int64) {
 		t.Helper()
 		before := b.Stats().EventsPublished
-		if n := testing.AllocsPerRun(200, func() { _, out, _ = s.Feed(in, out[:0], link.Instant{}) }); n != 0 && want == 0 {
+		if n := testing.AllocsPerRun(200, func() { _, out, _ = s.Feed(in, out[:0], connection.Instant{}) }); n != 0 && want == 0 {
 			t.Errorf("%v allocations, want 0", n)
 		}
 		if got := b.Stats().EventsPublished - before; got != want {

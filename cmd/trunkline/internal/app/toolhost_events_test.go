@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"trunkline/engine/bus"
-	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipcclient"
 	"trunkline/handlers/toolhost"
 )
 
@@ -195,7 +195,7 @@ var expected = map[string]struct {
 func TestToolEventsReachSubscribers(t *testing.T) {
 	for _, store := range [][]string{{"store.mode=memory"}, {"store.mode=always", "store.dir=" + filepath.Join(t.TempDir(), "s")}} {
 		i := withTools(t, store...)
-		sub, err := i.dial(i.addr("kernel ipc")).Subscribe(t.Context(), client.Subscribe{EventTypes: everything})
+		sub, err := i.dial(i.addr("kernel ipc")).Subscribe(t.Context(), ipcclient.Subscribe{EventTypes: everything})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestToolEventsReachSubscribers(t *testing.T) {
 // else comes.
 func TestOneTypeIsEnough(t *testing.T) {
 	i := withTools(t)
-	sub, err := i.dial(i.addr("kernel ipc")).Subscribe(t.Context(), client.Subscribe{EventTypes: []string{"toolhost.tool.finished"}})
+	sub, err := i.dial(i.addr("kernel ipc")).Subscribe(t.Context(), ipcclient.Subscribe{EventTypes: []string{"toolhost.tool.finished"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestEventsNeedSubscriber(t *testing.T) {
 	i := withTools(t)
 	l := i.lines()
 	l.drive()
-	if _, err := i.dial(i.addr("kernel ipc")).Subscribe(t.Context(), client.Subscribe{EventTypes: []string{"toolhost.tool", "process.created"}}); err != nil {
+	if _, err := i.dial(i.addr("kernel ipc")).Subscribe(t.Context(), ipcclient.Subscribe{EventTypes: []string{"toolhost.tool", "process.created"}}); err != nil {
 		t.Fatal(err)
 	}
 	l.ask(`{"aid":"AID.NOOP.v1"}`, `"status":"OK"`)

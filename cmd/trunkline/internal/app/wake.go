@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"trunkline/cmd/trunkline/internal/config"
-	"trunkline/engine/threads/prompt"
+	"trunkline/engine/threadstore/prompt"
 	"trunkline/handlers/threads/supervisor"
 )
 

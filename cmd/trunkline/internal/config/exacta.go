@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	core "trunkline/engine/exacta"
-	"trunkline/engine/exacta/wire"
+	"trunkline/engine/projects"
+	"trunkline/engine/projects/codec"
 	"trunkline/engine/smallfile"
 	"trunkline/handlers/exacta"
 	"trunkline/handlers/exacta/external"
@@ -76,15 +76,15 @@ var exactaSettings = []setting{
 		help: "open projects; one more is refused"},
 	{key: "exacta.max_inflight_per_connection", def: exacta.DefaultMaxInFlight, min: 1, max: 4096,
 		help: "unanswered requests of one connection, Pause, Resume and Cancel left out; one more is refused"},
-	{key: "exacta.max_parked_per_project", def: core.DefaultParked, min: 1, max: 4096,
+	{key: "exacta.max_parked_per_project", def: projects.DefaultParked, min: 1, max: 4096,
 		help: "requests of one project that wait while a planner, a set of diffs or a build runs; one more is refused"},
-	{key: "exacta.journal_events", def: core.DefaultJournalEvents, min: 100, max: 1_000_000,
+	{key: "exacta.journal_events", def: projects.DefaultJournalEvents, min: 100, max: 1_000_000,
 		help: "events of one project that are kept for slow readers and new connections"},
-	{key: "exacta.journal_bytes", def: core.DefaultJournalBytes, min: 1 << 20, max: 1 << 30,
+	{key: "exacta.journal_bytes", def: projects.DefaultJournalBytes, min: 1 << 20, max: 1 << 30,
 		help: "bytes of these events"},
-	{key: "exacta.replay_cache_entries", def: core.DefaultReplayEntries, min: 1, max: 1_000_000,
+	{key: "exacta.replay_cache_entries", def: projects.DefaultReplayEntries, min: 1, max: 1_000_000,
 		help: "answers that are kept for repeated requests; beyond it the oldest one is dropped"},
-	{key: "exacta.replay_cache_bytes", def: core.DefaultReplayBytes, min: 1 << 20, max: 1 << 30,
+	{key: "exacta.replay_cache_bytes", def: projects.DefaultReplayBytes, min: 1 << 20, max: 1 << 30,
 		help: "bytes of these answers"},
 	{key: "exacta.debug_commands", def: debugAuto, oneOf: []string{debugAuto, debugOn, debugOff},
 		help: "whether ApplyDiffSet, which needs no approval, is enabled: auto (on for stdin and unix sockets, off for TCP and WebSocket), on, off"},
@@ -98,9 +98,9 @@ var exactaSettings = []setting{
 		help: "file with the token that clients over TCP and WebSocket must show, at least 16 bytes; empty: none"},
 	{key: "exacta.key_file", def: "",
 		help: "file with the key that proves what the server wrote into projects, made if it is missing; empty: trunkline/exacta.key in the user's configuration directory"},
-	{key: "exacta.plan_validity_seconds", def: core.DefaultPlanValidity, min: 1, max: 86400,
+	{key: "exacta.plan_validity_seconds", def: projects.DefaultPlanValidity, min: 1, max: 86400,
 		help: "how long a plan may wait for its approval and execution"},
-	{key: "exacta.log_event_level", def: core.DefaultLevel, oneOf: core.Levels(),
+	{key: "exacta.log_event_level", def: projects.DefaultLevel, oneOf: projects.Levels(),
 		help: "least important LogEntry that clients get"},
 	{key: keyClock, def: clockReal,
 		help: "real, or fixed:TIME for tests: all times are this one"},
@@ -196,19 +196,19 @@ func (e *Exacta) Argv() ([]string, error) {
 }
 
 // times returns what clock and ids stand for. An empty seed is random ids.
-func (e *Exacta) times() (clock wire.Clock, seed string, err error) {
+func (e *Exacta) times() (clock codec.Clock, seed string, err error) {
 	if text, fixed := strings.CutPrefix(e.Clock, clockFixed); fixed {
 		at, err := time.Parse(time.RFC3339Nano, text)
 		if y := at.UTC().Year(); err != nil || y < 1970 || y > 9999 {
 			return clock, "", fmt.Errorf("cannot use %s = %q: want real or fixed:TIME from 1970 to 9999, such as fixed:2026-01-15T00:00:00Z", keyClock, e.Clock)
 		}
-		clock = wire.FixedClock(at)
+		clock = codec.FixedClock(at)
 	} else if e.Clock != clockReal {
 		return clock, "", fmt.Errorf("cannot use %s = %q: want real or fixed:TIME", keyClock, e.Clock)
 	}
 	seed, seeded := strings.CutPrefix(e.IDs, idsSeed)
-	if seeded && (seed == "" || len(seed) > wire.MaxSeed) || !seeded && e.IDs != idsRandom {
-		return clock, "", fmt.Errorf("cannot use %s = %q: want random, or seed:TEXT of 1 to %d bytes", keyIDs, e.IDs, wire.MaxSeed)
+	if seeded && (seed == "" || len(seed) > codec.MaxSeed) || !seeded && e.IDs != idsRandom {
+		return clock, "", fmt.Errorf("cannot use %s = %q: want random, or seed:TEXT of 1 to %d bytes", keyIDs, e.IDs, codec.MaxSeed)
 	}
 	if !seeded {
 		seed = ""

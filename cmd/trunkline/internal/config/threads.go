@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	core "trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 	"trunkline/handlers/threads/token"
 )
 
@@ -73,7 +73,7 @@ const (
 )
 
 // triggers are the defaults of how agents are woken.
-var triggers = core.DefaultTriggers
+var triggers = threadstore.DefaultTriggers
 
 var threadsSettings = []setting{
 	{key: keyLinesAddr, def: "127.0.0.1:3001", optional: true, alias: "NDJSON_ADDR",
@@ -101,9 +101,9 @@ var threadsSettings = []setting{
 	{key: keyThreadsHosts, def: "", optional: true, alias: "MCP_ALLOWED_HOSTS",
 		help: "names under which a reverse proxy asks MCP on a loopback address, comma separated, beside localhost and the hosts of threads.public_url and threads.mcp_origins"},
 	{key: "threads.failed_auth_per_10s", def: token.DefaultFailures, min: 1, max: maxCount, live: true, help: "refused tokens of one address in 10 s; one more is answered with 429"},
-	{key: "threads.hot_bytes", def: core.DefaultHotBytes, min: 1 << 20, max: 1 << 40, help: "memory of the latest messages of all threads"},
-	{key: "threads.max_threads", def: core.DefaultMaxThreads, min: 1, max: maxCount, help: "threads in all states"},
-	{key: "threads.max_sessions", def: core.DefaultMaxSessions, min: 1, max: maxCount, help: "agents with a registered runtime"},
+	{key: "threads.hot_bytes", def: threadstore.DefaultHotBytes, min: 1 << 20, max: 1 << 40, help: "memory of the latest messages of all threads"},
+	{key: "threads.max_threads", def: threadstore.DefaultMaxThreads, min: 1, max: maxCount, help: "threads in all states"},
+	{key: "threads.max_sessions", def: threadstore.DefaultMaxSessions, min: 1, max: maxCount, help: "agents with a registered runtime"},
 	{key: "threads.idempotency_window_secs", def: 86400, min: 0, max: maxSecs, alias: "IDEMPOTENCY_WINDOW", help: "how long an idempotency key is known; 0 = for ever"},
 	{key: "threads.rate_post_per_agent_per_minute", def: 0, min: 0, max: 1_000_000, alias: "RATE_POST_PER_AGENT_PER_MINUTE", live: true, help: "posts of one agent; 0 = not bounded"},
 	{key: "threads.rate_post_per_thread_per_minute", def: 0, min: 0, max: 1_000_000, alias: "RATE_POST_PER_THREAD_PER_MINUTE", live: true, help: "posts to one thread; 0 = not bounded"},

@@ -20,7 +20,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
 	"trunkline/engine/orchestration"
-	"trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 )
 
 // Range is which indexes to export, both included; To 0 means to the end.
@@ -299,7 +299,7 @@ type record struct {
 	OfKernel      bool
 	OfKeys        bool // Keys counts
 	OfThreads     bool // Threads counts
-	Threads       threads.Record
+	Threads       threadstore.Record
 	Keys          idem.Change
 	Kernel        kernel.Change
 	Orchestration orchestration.Change
@@ -328,10 +328,10 @@ func parseRecord(rec []byte, r *record) error {
 	case idem.Tag, idem.RequestTag:
 		r.OfKeys = true
 		return idem.ParseChange(body, &r.Keys)
-	case threads.Tag:
+	case threadstore.Tag:
 		r.OfThreads = true
 		var err error
-		r.Threads, err = threads.ParseRecord(body)
+		r.Threads, err = threadstore.ParseRecord(body)
 		return err
 	}
 	return fmt.Errorf("%w: tag %q", kernel.ErrBadChange, rec[0])
@@ -351,7 +351,7 @@ func (r *record) Kind() string {
 }
 
 // machineTags are the tags of the machines of a server's store.
-var machineTags = string([]byte{kernel.Tag, orchestration.Tag, idem.Tag, idem.RequestTag, threads.Tag})
+var machineTags = string([]byte{kernel.Tag, orchestration.Tag, idem.Tag, idem.RequestTag, threadstore.Tag})
 
 func appendUint(b jsonx.Builder, name string, v uint64) jsonx.Builder {
 	return strconv.AppendUint(b.Name(name), v, 10)

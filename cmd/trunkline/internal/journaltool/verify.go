@@ -15,7 +15,7 @@ import (
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/store"
 	"trunkline/engine/store/rows"
-	"trunkline/engine/threads"
+	"trunkline/engine/threadstore"
 )
 
 // Verify reads all of the journal in dir and checks it as a server would that starts on it, and
@@ -87,7 +87,7 @@ func (v *verification) rows() error {
 	db, err := rows.Open(rows.Config{Dir: dir})
 	if err == nil {
 		if err = db.Check(v.identity, v.mark, math.MaxUint64); err == nil {
-			v.r.Rows, err = threads.CheckRows(threads.StoredRows(db), damaged)
+			v.r.Rows, err = threadstore.CheckRows(threadstore.StoredRows(db), damaged)
 		}
 		err = errors.Join(err, db.Close())
 	}
@@ -207,8 +207,8 @@ func (v *verification) snapshot(info *journal.SnapshotInfo, done uint64) (err er
 
 // fits looks which rows a snapshot belongs to.
 func (v *verification) fits(tag byte, rec []byte) {
-	if tag == threads.Tag {
-		if identity, mark, ok := threads.RowsOf(rec); ok {
+	if tag == threadstore.Tag {
+		if identity, mark, ok := threadstore.RowsOf(rec); ok {
 			v.identity, v.mark = identity, mark
 		}
 	}

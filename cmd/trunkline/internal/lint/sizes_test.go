@@ -22,7 +22,7 @@ var longFuncs = map[string]string{}
 
 // wideInterfaces lists interfaces that may exceed ifaceMax.
 var wideInterfaces = map[string]string{
-	"engine/link.Session": "the one seam between protocols and owners of connections; its six methods are the life of a connection in order",
+	"engine/connection.Session": "the one seam between protocols and owners of connections; its six methods are the life of a connection in order",
 }
 
 func TestFileSizes(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"regexp"
 
 	"trunkline/codec/jsonx"
-	"trunkline/engine/exacta/secret"
+	"trunkline/engine/projects/secret"
 )
 
 // secretName matches names of members whose values are credentials, numbers aside: tokens are

@@ -6,15 +6,15 @@ import (
 	"encoding/json"
 
 	"trunkline/codec/frame"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/ops"
 )
 
 // event is the type of a line that answers nothing.
 const event = "event"
 
-// lineSize measures lines for link.Taps. A piece of one, as of a line that is too long, is taken as
-// a whole.
+// lineSize measures lines for connection.Taps. A piece of one, as of a line that is too long, is
+// taken as a whole.
 func lineSize(_ bool, b []byte) int {
 	if i := bytes.IndexByte(b, '\n'); i >= 0 {
 		return i + 1
@@ -23,7 +23,7 @@ func lineSize(_ bool, b []byte) int {
 }
 
 // readLine reads a line of JSON of any of the protocols that have them. Its payload is the line.
-func readLine(f *ops.Frame, s *link.Seen) (body []byte, whole bool) {
+func readLine(f *ops.Frame, s *connection.Seen) (body []byte, whole bool) {
 	body = bytes.TrimSpace(s.Head)
 	var id, requestID, method, kind, name string
 	failed := false

@@ -11,7 +11,7 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/codec/transcode"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/ops"
 )
 
@@ -28,9 +28,9 @@ const (
 
 // Form is how what goes over a connection is read.
 type Form struct {
-	size func(out bool, b []byte) int // of the message at the front of b, as link.Taps have it
+	size func(out bool, b []byte) int // of the message at the front of b, as connection.Taps have it
 	// read reads the members of a message into f, and returns its payload, which may be cut.
-	read func(f *ops.Frame, s *link.Seen) (body []byte, whole bool)
+	read func(f *ops.Frame, s *connection.Seen) (body []byte, whole bool)
 }
 
 // Frames is the form of the kernel endpoint, whose frames have at most limit bytes.
@@ -40,7 +40,7 @@ func Frames(limit int) *Form { return &Form{frameSize(limit), readFrame} }
 func Lines() *Form { return &Form{lineSize, readLine} }
 
 // Observe begins to observe a connection, with so many bytes of each payload.
-func (f *Form) Observe(taps *link.Taps, id uint64, payload int) (ops.Monitor, error) {
+func (f *Form) Observe(taps *connection.Taps, id uint64, payload int) (ops.Monitor, error) {
 	tap, err := taps.Observe(id, headBytes+payload, f.size)
 	if err != nil {
 		return nil, err
@@ -48,8 +48,8 @@ func (f *Form) Observe(taps *link.Taps, id uint64, payload int) (ops.Monitor, er
 	return &monitored{tap: tap, read: f.read, payload: payload, asked: make(map[string]request)}, nil
 }
 
-// frameSize measures frames for link.Taps. What is sent begins with a type of an answer, or is the
-// middle of a frame; what a peer sends may have any type.
+// frameSize measures frames for connection.Taps. What is sent begins with a type of an answer, or
+// is the middle of a frame; what a peer sends may have any type.
 func frameSize(limit int) func(out bool, b []byte) int {
 	return func(out bool, b []byte) int {
 		n := frame.Len(b)
@@ -73,8 +73,8 @@ const unreadable = "unreadable"
 
 // monitored decodes the frames of one connection.
 type monitored struct {
-	tap     *link.Tap
-	read    func(f *ops.Frame, s *link.Seen) (body []byte, whole bool)
+	tap     *connection.Tap
+	read    func(f *ops.Frame, s *connection.Seen) (body []byte, whole bool)
 	payload int                // bytes of each that are shown
 	asked   map[string]request // by id: those without an answer
 }
@@ -105,7 +105,7 @@ func (m *monitored) Next(ctx context.Context) ([]ops.Frame, error) {
 func (m *monitored) Close() { m.tap.Close() }
 
 // decode shows one frame.
-func (m *monitored) decode(s *link.Seen) ops.Frame {
+func (m *monitored) decode(s *connection.Seen) ops.Frame {
 	f := ops.Frame{At: time.UnixMilli(s.At).UTC(), Direction: "in", Type: unreadable, Bytes: s.Size}
 	if s.Out {
 		f.Direction = "out"
@@ -117,7 +117,7 @@ func (m *monitored) decode(s *link.Seen) ops.Frame {
 }
 
 // readFrame reads a frame of the kernel endpoint. Its payload is its body or its error.
-func readFrame(f *ops.Frame, s *link.Seen) (body []byte, whole bool) {
+func readFrame(f *ops.Frame, s *connection.Seen) (body []byte, whole bool) {
 	if len(s.Head) < frame.HeaderSize {
 		return nil, false
 	}

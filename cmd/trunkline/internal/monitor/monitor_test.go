@@ -9,12 +9,12 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/transcode"
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 )
 
 // seenFrame is a frame as a tap holds it.
-func seenFrame(out bool, whole []byte, keep int) *link.Seen {
-	return &link.Seen{At: 1000, Out: out, Size: len(whole), Head: whole[:min(keep, len(whole))]}
+func seenFrame(out bool, whole []byte, keep int) *connection.Seen {
+	return &connection.Seen{At: 1000, Out: out, Size: len(whole), Head: whole[:min(keep, len(whole))]}
 }
 
 func requestFrame(t *testing.T, id, service, method, body string) []byte {
@@ -154,7 +154,7 @@ func FuzzMonitoredFrame(f *testing.F) {
 			if i > 1 {
 				m.read = readLine
 			}
-			fr := m.decode(&link.Seen{Out: out, Size: size, Head: b})
+			fr := m.decode(&connection.Seen{Out: out, Size: size, Head: b})
 			if _, err := json.Marshal(&fr); err != nil {
 				t.Fatalf("%x: %v", b, err)
 			}

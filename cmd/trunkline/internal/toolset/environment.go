@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/toolhost"
 	"trunkline/handlers/toolhost/selector"
 	"trunkline/handlers/toolhost/workers"
@@ -121,7 +121,7 @@ func (s *Set) ServerConfig(c toolhost.Config) (toolhost.Config, error) {
 	var env environment
 	c.Registry, c.ToolTimeout = s.Registry, cmp.Or(c.ToolTimeout, ToolTimeout())
 	c.APIToken, c.OperatorToken = os.Getenv("MACHINA_API_TOKEN"), os.Getenv("MACHINA_OPERATOR_TOKEN")
-	c.Policy = selector.PolicyFrom(env.get, s.Env.Root, link.Mono)
+	c.Policy = selector.PolicyFrom(env.get, s.Env.Root, connection.Mono)
 	for _, name := range switches { // those that nothing asks for now as well
 		env.get(name)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/handlers/toolhost"
 )
 
@@ -100,7 +100,7 @@ func (s *Set) run(aid, request string) string {
 // talk is a session of a server of the set.
 type talk struct {
 	t    *testing.T
-	s    link.Session
+	s    connection.Session
 	wake chan struct{}
 }
 
@@ -111,7 +111,7 @@ func (s *Set) talk(t *testing.T, change func(*toolhost.Config)) *talk {
 		change(&c)
 	}
 	srv := toolhost.New(c)
-	p := link.NewPort(1, "stdin")
+	p := connection.NewPort(1, "stdin")
 	k := &talk{t: t, s: srv.OpenStdin(p), wake: make(chan struct{}, 1)}
 	p.SetOwner(k)
 	t.Cleanup(func() {
@@ -122,8 +122,8 @@ func (s *Set) talk(t *testing.T, change func(*toolhost.Config)) *talk {
 	return k
 }
 
-// Wake implements link.Owner.
-func (k *talk) Wake(p *link.Port) {
+// Wake implements connection.Owner.
+func (k *talk) Wake(p *connection.Port) {
 	p.Rearm()
 	select {
 	case k.wake <- struct{}{}:
@@ -134,14 +134,14 @@ func (k *talk) Wake(p *link.Port) {
 // ask sends one line and waits for its reply.
 func (k *talk) ask(line string) string {
 	k.t.Helper()
-	_, out, v := k.s.Feed([]byte(line+"\n"), nil, link.Now())
-	for v == link.Blocked && len(out) == 0 {
+	_, out, v := k.s.Feed([]byte(line+"\n"), nil, connection.Now())
+	for v == connection.Blocked && len(out) == 0 {
 		select {
 		case <-k.wake:
 		case <-time.After(20 * time.Second):
 			k.t.Fatalf("no reply to %s", line)
 		}
-		out, _ = k.s.Pump(out, link.DefaultChunkBytes, link.Now())
+		out, _ = k.s.Pump(out, connection.DefaultChunkBytes, connection.Now())
 	}
 	return strings.TrimSuffix(string(out), "\n")
 }

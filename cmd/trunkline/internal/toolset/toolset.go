@@ -19,12 +19,12 @@ import (
 	"strings"
 	"time"
 
-	"trunkline/engine/link"
+	"trunkline/engine/connection"
 	"trunkline/engine/procgroup"
 	"trunkline/handlers/toolhost"
+	"trunkline/handlers/toolhost/builtin"
 	"trunkline/handlers/toolhost/manifest"
 	"trunkline/handlers/toolhost/tool"
-	"trunkline/handlers/toolhost/tools"
 	"trunkline/handlers/toolhost/workers"
 )
 
@@ -48,7 +48,7 @@ type Options struct {
 // Set is the tools, and what they share.
 type Set struct {
 	Registry *toolhost.Registry
-	Env      *tools.Env
+	Env      *builtin.Env
 	rooted   bool             // the root was named: it is not just the working directory
 	spawner  *workers.Spawner // nil until a tool needs processes
 	wrapper  workers.Wrapper
@@ -108,7 +108,7 @@ func Open(o Options) (*Set, error) {
 	}
 	environ := environment{root: o.Root}
 	wd, _ := os.Getwd() // only a relative root needs it, and reports its lack
-	env, err := tools.EnvFrom(environ.get, wd)
+	env, err := builtin.EnvFrom(environ.get, wd)
 	if err = cmp.Or(err, environ.bad); err != nil {
 		return nil, err
 	}
@@ -138,8 +138,8 @@ func Open(o Options) (*Set, error) {
 // bind gives every entry of the manifests what runs it, and adds the built-ins that are left, if
 // all are asked for.
 func (s *Set) bind(o *Options, entries []manifest.Entry, all bool) (list []toolhost.Entry, err error) {
-	own := make(map[string]tools.Builtin)
-	for _, b := range tools.Builtins(s.Env) {
+	own := make(map[string]builtin.Builtin)
+	for _, b := range builtin.Builtins(s.Env) {
 		own[b.AID] = b
 	}
 	bound := make(map[string]bool)
@@ -153,7 +153,7 @@ func (s *Set) bind(o *Options, entries []manifest.Entry, all bool) (list []toolh
 			list = append(list, e)
 		}
 	}
-	for _, b := range tools.Builtins(s.Env) {
+	for _, b := range builtin.Builtins(s.Env) {
 		if all && !b.Hidden && !bound[b.AID] {
 			list = append(list, toolhost.Entry{Descriptor: b.Descriptor, Tool: b.Tool})
 		}
@@ -162,7 +162,7 @@ func (s *Set) bind(o *Options, entries []manifest.Entry, all bool) (list []toolh
 }
 
 // entry returns the tool of a manifest's entry; ok is false for one that is only declared.
-func (s *Set) entry(o *Options, m *manifest.Entry, own map[string]tools.Builtin) (e toolhost.Entry, ok bool, err error) {
+func (s *Set) entry(o *Options, m *manifest.Entry, own map[string]builtin.Builtin) (e toolhost.Entry, ok bool, err error) {
 	e = toolhost.Entry{Descriptor: m.Descriptor, Timeout: m.Exec.Timeout}
 	if !m.Exec.Kind.External() {
 		b, found := own[m.Exec.Builtin]
@@ -185,7 +185,7 @@ func (o *Options) breaker(aid string) tool.BreakerConfig {
 	c := tool.BreakerConfig{
 		Threshold: number("MACHINA_TOOL_FAIL_THRESHOLD", tool.DefaultThreshold),
 		Cooldown:  span("MACHINA_TOOL_COOLDOWN_MS", time.Millisecond, tool.DefaultCooldown),
-		Now:       link.Mono,
+		Now:       connection.Mono,
 	}
 	if o.BreakerThreshold >= 0 {
 		c.Threshold = o.BreakerThreshold
@@ -246,9 +246,9 @@ func (s *Set) embedder(o *Options) (tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := s.process(o, tools.EmbedAID, workers.ProcessConfig{Command: argv, Dir: s.Env.Root, Env: procgroup.Environ(s.lookup, nil), Plain: true,
+	t := s.process(o, builtin.EmbedAID, workers.ProcessConfig{Command: argv, Dir: s.Env.Root, Env: procgroup.Environ(s.lookup, nil), Plain: true,
 		Pool: tool.Pool{Min: 1, Max: 1, MaxRequests: math.MaxInt}})
-	return &guarded{t, tool.NewBreaker(o.breaker(tools.EmbedAID))}, nil
+	return &guarded{t, tool.NewBreaker(o.breaker(builtin.EmbedAID))}, nil
 }
 
 // guarded is a tool with a breaker of its own, for what a server does not know as a tool.

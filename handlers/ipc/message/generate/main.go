@@ -1,6 +1,6 @@
 // Command generate writes what follows from the method table of kernel IPC,
 // handlers/ipc/methods.txt: the table of the server, the types and codecs of handlers/ipc/message,
-// the typed methods of handlers/ipc/client, and the lists of methods in the documentation.
+// the typed methods of handlers/ipc/ipcclient, and the lists of methods in the documentation.
 package main
 
 import (

@@ -1,6 +1,0 @@
-//go:build unix && !linux
-
-package tools
-
-// synthetic returns false: other systems show such files as devices, which are not regular.
-func synthetic(int) (bool, error) { return false, nil }
