@@ -2,6 +2,7 @@ package storesocket
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,13 +68,12 @@ func Ask(ctx context.Context, store string) (*Lease, error) {
 }
 
 func exchange(conn net.Conn) (c Checkpoint, in *bufio.Reader, err error) {
-	if _, err = io.WriteString(conn, request); err != nil {
-		return c, nil, err
-	}
+	// A server that has too many clients answers without reading: a write may fail then.
+	_, unsent := io.WriteString(conn, request)
 	in = bufio.NewReaderSize(conn, maxAnswer)
 	text, err := in.ReadSlice('\n')
 	if err != nil {
-		return c, nil, fmt.Errorf("no answer: %w", err)
+		return c, nil, fmt.Errorf("no answer: %w", cmp.Or(unsent, err))
 	}
 	var a answer
 	if err = json.Unmarshal(text, &a); err != nil {

@@ -59,9 +59,9 @@ type {{.Name}} struct {
 {{- end}}
 }
 {{end}}`,
-	"client/methods_gen.go": header + `
+	"ipcclient/methods_gen.go": header + `
 
-package client
+package ipcclient
 
 import (
 	"context"
