@@ -19,7 +19,7 @@ BINARY   ?= bin/trunkline
 ROOMS      := bench cmd codec deploy engine fuzz handlers
 CONCURRENT := ./engine/... ./handlers/...
 # The core of them, which compiles fast under the race detector: without the database, HTTP and the event loop.
-LIGHT      := $(addprefix ./engine/,bus idem internal/... kernel link orchestration procgroup table)
+LIGHT      := $(addprefix ./engine/,bus connection idem internal/... kernel orchestration procgroup table)
 RACY       ?= $(CONCURRENT)
 PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
