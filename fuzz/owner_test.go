@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/engine/connection"
+	"trunkline/engine/runtime"
 	"trunkline/handlers/ipc"
 )
 

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"testing"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
+	"trunkline/engine/runtime"
 )
 
 const (

@@ -4,14 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/runtime"
-
 	"github.com/tinylib/msgp/msgp"
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/transcode"
 	"trunkline/engine/connection"
+	"trunkline/engine/runtime"
 	"trunkline/handlers/ipc"
 )
 

@@ -14,7 +14,7 @@ const InvalidMethod = "invalid"
 // StepProtocol is the protocol of the steps of the server itself.
 const StepProtocol = "server"
 
-// Peer is the connection that a request came by. A *link.Port is one.
+// Peer is the connection that a request came by. A *connection.Port is one.
 type Peer interface {
 	// Name names the connection among all of the server, such as "ipc-12".
 	Name() string

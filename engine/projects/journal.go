@@ -7,7 +7,7 @@ import (
 	"trunkline/engine/projects/codec"
 )
 
-// Waker is woken when a journal has more. *link.Port is one.
+// Waker is woken when a journal has more. *connection.Port is one.
 type Waker interface{ Wake() }
 
 // Journal has the last events of one project, encoded once for all connections (exacta §2.5). Its

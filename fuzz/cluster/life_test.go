@@ -7,12 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/engine/cluster/owner"
 	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/replicated"
+	"trunkline/engine/runtime"
 	"trunkline/engine/store"
 	"trunkline/handlers/ipc"
 )

@@ -8,13 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/runtime"
-
 	"github.com/tinylib/msgp/msgp"
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/engine/connection"
+	"trunkline/engine/runtime"
 )
 
 // rig is a service with a clock of its own and sessions that are fed directly, without sockets:

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/runtime"
-
 	"pgregory.net/rapid"
 
 	"trunkline/codec/mpack"
@@ -18,6 +16,7 @@ import (
 	"trunkline/engine/idem"
 	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
+	"trunkline/engine/runtime"
 	"trunkline/engine/store"
 	"trunkline/fuzz/kit/memstore"
 )

@@ -8,10 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/engine/connection"
 	"trunkline/engine/journal"
+	"trunkline/engine/runtime"
 	"trunkline/engine/store"
 	"trunkline/fuzz/kit/memstore"
 )

@@ -7,12 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/codec/frame"
 	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/obs"
+	"trunkline/engine/runtime"
 	"trunkline/fuzz/kit/memstore"
 )
 

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/engine/cluster/placement"
+	"trunkline/engine/runtime"
 )
 
 // TestRouting: the routes follow from the to lines of the method table.

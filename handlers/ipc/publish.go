@@ -1,12 +1,11 @@
 package ipc
 
 import (
-	"trunkline/engine/runtime"
-
 	"trunkline/codec/jsonx"
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/bus"
+	"trunkline/engine/runtime"
 )
 
 var emptyObject = []byte("{}")

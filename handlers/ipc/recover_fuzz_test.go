@@ -7,10 +7,9 @@ import (
 	"io"
 	"testing"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/engine/connection"
 	"trunkline/engine/journal"
+	"trunkline/engine/runtime"
 	"trunkline/engine/store"
 	"trunkline/fuzz/kit/memstore"
 )

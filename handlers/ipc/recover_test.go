@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
 	"trunkline/engine/orchestration"
+	"trunkline/engine/runtime"
 	"trunkline/engine/store"
 	"trunkline/fuzz/kit/memstore"
 )

@@ -17,11 +17,10 @@ import (
 	"testing"
 	"time"
 
-	state "trunkline/engine/runtime"
-
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/kernel"
+	state "trunkline/engine/runtime"
 	"trunkline/engine/store"
 )
 

@@ -5,12 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/connection"
+	"trunkline/engine/runtime"
 )
 
 // TestCrashIsIsolated takes the bus away under a request in the middle of several (kernel-ipc §2.3,

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"trunkline/engine/runtime"
-
 	"github.com/google/uuid"
 
 	"trunkline/codec/frame"
@@ -14,6 +12,7 @@ import (
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/bus"
+	"trunkline/engine/runtime"
 	"trunkline/handlers/ipc/message"
 )
 

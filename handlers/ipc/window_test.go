@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/engine/connection"
 	"trunkline/engine/journal"
+	"trunkline/engine/runtime"
 	"trunkline/fuzz/kit/memstore"
 )
 

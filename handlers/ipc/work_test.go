@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/engine/connection"
+	"trunkline/engine/runtime"
 )
 
 // TestATurnCountsWork: requests that are small, and whose answers are, but that have a large

@@ -26,9 +26,9 @@
 //
 // A client that had no answer reads whether its request had an effect. What it sent may still be in
 // the buffer of a socket, and must not have an effect after that. So each node shows its clock
-// (link.Mono) to those that dial it, four times in the term of a lease, on a connection of the
-// service "pulse": u64 after u64. A dated connection carries what a client sends in pieces, each
-// with the reading that came last:
+// (connection.Mono) to those that dial it, four times in the term of a lease, on a connection of
+// the service "pulse": u64 after u64. A dated connection carries what a client sends in pieces,
+// each with the reading that came last:
 //
 //	length u16, clock u64, bytes
 //

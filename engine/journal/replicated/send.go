@@ -83,7 +83,9 @@ func (s *Store) settle(f *sent) error {
 	s.settling <- struct{}{}
 	defer func() { <-s.settling }()
 	for !f.done {
-		s.landOldest()
+		if !s.landOldest() {
+			panic("replicated: a message that was sent is not among those in flight")
+		}
 	}
 	return f.err
 }

@@ -6,14 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/kernel"
-	"trunkline/engine/orchestration"
-	"trunkline/engine/runtime"
-
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"trunkline/engine/connection"
 	"trunkline/engine/journal"
+	"trunkline/engine/kernel"
+	"trunkline/engine/orchestration"
+	"trunkline/engine/runtime"
 )
 
 // steps are what a wall clock does wrong, before each of a server's lives and during it.

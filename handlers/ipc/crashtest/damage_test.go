@@ -11,12 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/runtime"
-	"trunkline/fuzz/kit"
-
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"trunkline/engine/journal"
+	"trunkline/engine/runtime"
+	"trunkline/fuzz/kit"
 )
 
 // ruin is the directory of a server that died, with what it held.

@@ -10,14 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/runtime"
-	"trunkline/fuzz/kit"
-
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
+	"trunkline/engine/runtime"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/memdisk"
 	"trunkline/fuzz/rounds"
 )

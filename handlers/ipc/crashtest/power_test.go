@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"testing"
 
-	"trunkline/engine/runtime"
-	"trunkline/fuzz/kit"
-
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
+	"trunkline/engine/runtime"
+	"trunkline/fuzz/kit"
 	"trunkline/fuzz/kit/memdisk"
 	"trunkline/fuzz/rounds"
 )

@@ -6,14 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/kernel"
-	"trunkline/engine/orchestration"
-	"trunkline/engine/runtime"
-
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
 	"trunkline/engine/journal"
+	"trunkline/engine/kernel"
+	"trunkline/engine/orchestration"
+	"trunkline/engine/runtime"
 )
 
 // crowded is a service whose tables are small and whose entries do not stay for long.

@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/runtime"
-
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"trunkline/engine/connection"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
+	"trunkline/engine/runtime"
 	"trunkline/engine/store"
 	"trunkline/fuzz/kit"
 	"trunkline/handlers/ipc"

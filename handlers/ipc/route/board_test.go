@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/engine/runtime"
-
 	"github.com/tinylib/msgp/msgp"
 
 	"trunkline/codec/frame"
@@ -20,6 +18,7 @@ import (
 	"trunkline/engine/cluster/placement"
 	"trunkline/engine/cluster/upstream"
 	"trunkline/engine/connection"
+	"trunkline/engine/runtime"
 	"trunkline/fuzz/kit"
 	"trunkline/handlers/ipc"
 )

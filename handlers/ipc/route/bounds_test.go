@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/engine/cluster/placement"
 	"trunkline/engine/cluster/upstream"
 	"trunkline/engine/connection"
+	"trunkline/engine/runtime"
 	"trunkline/handlers/ipc"
 )
 

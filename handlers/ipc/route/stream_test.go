@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/engine/cluster/placement"
+	"trunkline/engine/runtime"
 	"trunkline/handlers/ipc"
 )
 

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/engine/runtime"
-
 	"pgregory.net/rapid"
 
 	"trunkline/engine/connection"
+	"trunkline/engine/runtime"
 	"trunkline/handlers/ipc"
 )
 

@@ -3,9 +3,8 @@ package app
 import (
 	"bytes"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/engine/kernel"
+	"trunkline/engine/runtime"
 	"trunkline/handlers/console"
 )
 

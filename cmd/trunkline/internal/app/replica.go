@@ -7,10 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"trunkline/engine/threadstore"
-
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/cluster/control"
+	"trunkline/engine/threadstore"
 	"trunkline/handlers/ipc"
 )
 

@@ -10,13 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"trunkline/engine/runtime"
-
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/cluster/control"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/obs"
+	"trunkline/engine/runtime"
 	"trunkline/engine/store"
 	"trunkline/handlers/ops"
 )

@@ -32,6 +32,7 @@ func openWeb(c *config.HTTP, o Options, reg *obs.Registry) (w web, err error) {
 	w.handTo(w.srv)
 	if err = addMetrics(reg, webMetrics, func() *exchange.Stats { s := w.srv.Stats(); return &s }); err != nil {
 		w.abort()
+		return web{}, err
 	}
-	return w, err
+	return w, nil
 }
