@@ -165,7 +165,7 @@ type watch struct {
 	answered map[*node]time.Time
 }
 
-// from begins anew with answers to what is sent from now on.
+// from begins again with answers to what is sent from now on.
 func (w *watch) from(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

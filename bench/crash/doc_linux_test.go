@@ -1,5 +1,5 @@
 // Package crash kills a server it starts itself, again and again at random instants under load,
-// starts it anew on the same directory and port, and compares what is there with the replies that
+// starts it again on the same directory and port, and compares what is there with the replies that
 // clients got.
 //
 //	make crash

@@ -24,7 +24,7 @@ const (
 	loopEvents  = 4096     // connections of a turn; redis takes all that are ready, and so does this
 	loopFrame   = 1 << 20  // bytes of a request
 	recordBytes = 300      // appended for a request
-	// fileBytes is the size at which the file begins anew, so that a run does not fill the disk.
+	// fileBytes is the size at which the file begins again, so that a run does not fill the disk.
 	// Redis rewrites its file instead.
 	fileBytes = 256 << 20
 	// postponement is how long a write waits for the sync of another thread (everysec).

@@ -109,7 +109,7 @@ func (t *restarting) logged(message string) (lines []entry, err error) {
 	return lines, err
 }
 
-// restarts starts anew from each kind of store, some times on the same files. Of a recovery with
+// restarts starts again from each kind of store, some times on the same files. Of a recovery with
 // both, the snapshot is taken to have taken as long as where it was alone.
 func (t *restarting) restarts() error {
 	g, alone := restartGoal(t.Rows), 0.0
@@ -149,7 +149,7 @@ func restartGoal(rows int) goal.Goal {
 	return goal.Goal{ID: "G16", What: fmt.Sprintf("seconds from a start to its first reply, %d processes", rows), Must: share, Moonshot: share / 2}
 }
 
-// once starts anew and looks whether all is there. It returns the seconds until the first reply,
+// once starts again and looks whether all is there. It returns the seconds until the first reply,
 // those that recovery took as the server shows them, and the memory at the first reply.
 func (t *restarting) once() (answer, recovery float64, m load.Memory, err error) {
 	start := time.Now()

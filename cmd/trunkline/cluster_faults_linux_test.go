@@ -204,7 +204,7 @@ func (s *soak) write(n *clusterNode, bytes int) {
 	}
 }
 
-// rollOver starts all nodes anew, the owner at last.
+// rollOver starts all nodes again, the owner at last.
 func (s *soak) rollOver() {
 	s.t.Helper()
 	owner := s.owner(s.nodes...)

@@ -100,14 +100,14 @@ func filledCluster(t *testing.T, settings ...string) (*clusterRig, *usageBook, *
 }
 
 // TestClusterRottenCopy: a bit of the journal flips on the disk of one node; in the long form its
-// end is cut off too. The node notices, shows it, and copies the journal anew from the two others,
+// end is cut off too. The node notices, shows it, and copies the journal again from the two others,
 // while clients of all nodes work and nothing is answered that was not written.
 func TestClusterRottenCopy(t *testing.T) {
 	longBesideOthers(t)
 	rottenCopy(t)
 }
 
-// TestClusterRottenCopyOfPartitions: with several partitions the node copies all of them anew.
+// TestClusterRottenCopyOfPartitions: with several partitions the node copies all of them again.
 func TestClusterRottenCopyOfPartitions(t *testing.T) {
 	longBesideOthers(t)
 	rottenCopy(t, "cluster.partitions=3")
@@ -137,7 +137,7 @@ func rottenCopy(t *testing.T, settings ...string) {
 	book.checkAll(r)
 }
 
-// TestClusterRottenCopies: the copies of two nodes of three are damaged. Neither begins anew from
+// TestClusterRottenCopies: the copies of two nodes of three are damaged. Neither begins again from
 // the other one, both show what is wrong, and what is whole is not given up.
 func TestClusterRottenCopies(t *testing.T) {
 	longBesideOthers(t)
@@ -168,7 +168,7 @@ func TestClusterRottenCopies(t *testing.T) {
 }
 
 // TestClusterDamagedSnapshot: all files with the copies of snapshots on one node are damaged. It
-// makes them anew from the shared ones, and answers what the others do.
+// makes them again from the shared ones, and answers what the others do.
 func TestClusterDamagedSnapshot(t *testing.T) {
 	longBesideOthers(t)
 	r, book, load := filledCluster(t, "store.snapshot_bytes=65536")

@@ -52,8 +52,8 @@ func (b *threadBook) steadyPosts(n *clusterNode) (end func() (posted int, err er
 // TestClusterWorkspaces: agent threads of workspaces of three partitions, through each node and
 // over each surface, while clients post and read. The owner of one partition dies and loses its
 // directory, and the clients of the others see nothing; partitions move in order; the node that
-// has made its rows anew owns all of them. Every number is there once, and every key gets its first
-// answer. At last another key verifies the tokens, by a reload of all nodes.
+// has made its rows again owns all of them. Every number is there once, and every key gets its
+// first answer. At last another key verifies the tokens, by a reload of all nodes.
 func TestClusterWorkspaces(t *testing.T) {
 	longBesideOthers(t)
 	const partitions = 3

@@ -34,7 +34,11 @@ var errNoFUSE = errors.New("it needs /dev/fuse, and the right to mount or the pr
 // mount mounts a disk at a directory, for processes of this user. unmount fails when a process
 // still uses it after unmountWait. Its error is errNoFUSE where nothing can be mounted.
 func (d *lossyDisk) mount(dir string) (unmount func() error, err error) {
-	m := &mountedDisk{RawFileSystem: fuse.NewDefaultRawFileSystem(), disk: d, listings: make(map[uint64][]fuse.DirEntry)}
+	m := &mountedDisk{
+		RawFileSystem: fuse.NewDefaultRawFileSystem(),
+		disk:          d,
+		listings:      make(map[uint64][]fuse.DirEntry),
+	}
 	s, err := fuse.NewServer(m, dir, &fuse.MountOptions{
 		DirectMount: true, FsName: "crashfs", Name: "crashfs", DisableXAttrs: true, DisableReadDirPlus: true,
 	})

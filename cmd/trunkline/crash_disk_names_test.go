@@ -80,7 +80,13 @@ func newLossyDisk() *lossyDisk {
 }
 
 func newDir(id uint64, mode uint32) *diskNode {
-	return &diskNode{id: id, mode: mode, changed: time.Now(), names: make(map[string]*diskNode), kept: make(map[string]*diskNode)}
+	return &diskNode{
+		id:      id,
+		mode:    mode,
+		changed: time.Now(),
+		names:   make(map[string]*diskNode),
+		kept:    make(map[string]*diskNode),
+	}
 }
 
 func (n *diskNode) isDir() bool { return n.names != nil }

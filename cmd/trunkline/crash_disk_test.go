@@ -309,7 +309,8 @@ func tornSector(f *modelFile, got []byte) string {
 		if cut > sectorBytes {
 			cut = sectorBytes
 		}
-		if !bytes.Equal(g[:cut], now[:cut]) && !bytes.Equal(g[:cut], synced[:cut]) && !mixedBytes(g[:cut], now[:cut], synced[:cut]) {
+		if !bytes.Equal(g[:cut], now[:cut]) && !bytes.Equal(g[:cut], synced[:cut]) &&
+			!mixedBytes(g[:cut], now[:cut], synced[:cut]) {
 			return fmt.Sprintf("the sector at %d", i)
 		}
 	}

@@ -146,7 +146,7 @@ func verbs() []*cobra.Command {
 	}, append(newOperatorCmds(), newExchangeCmds()...)...)
 }
 
-// newRootCmd builds the command tree anew, so that two runs in one process share nothing.
+// newRootCmd builds the command tree again, so that two runs in one process share nothing.
 func newRootCmd() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "trunkline",

@@ -239,7 +239,9 @@ func (f *serveFlags) apply(o *toolset.Options) {
 func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr io.Writer) int {
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	c, err := set.ServerConfig(toolhost.Config{Logger: log,
-		IdempotencyTTL: time.Duration(f.ttl) * time.Millisecond, ToolTimeout: time.Duration(f.timeout) * time.Millisecond})
+		IdempotencyTTL: time.Duration(
+			f.ttl,
+		) * time.Millisecond, ToolTimeout: time.Duration(f.timeout) * time.Millisecond})
 	if err != nil {
 		return fault(stdout, stderr, err.Error(), toolhost.ExitPlugin)
 	}

@@ -49,7 +49,7 @@ type member struct {
 
 // object is an object of the text.
 type object struct {
-	from, to int // its members; in Canonical.open as long as it is open, and to means nothing
+	from, to int // its members; in Canonical.open as long as it is open, and to is unset
 	parent   int // the object around it
 	end      int // behind its bracket
 	objects  int // how many objects begin before its end

@@ -18,13 +18,13 @@
 //
 // Text from a peer goes through Check, Scan or Strict first; all the others that read rely on that.
 // Given text that was not checked they still neither panic nor loop nor write invalid UTF-8 that
-// was not in the text, but what they return means nothing.
+// was not in the text, but what they return is undefined.
 //
 // Everything is iterative: nesting is a bit stack of MaxDepth bits, so a hostile text costs time
 // proportional to its length and no stack. Only Strict and Canonical have scratch memory, which
 // grows with the keys of a text.
 //
-// Not implemented, on purpose: comments, trailing commas, NaN and Infinity, a leading byte order
+// Out of scope: comments, trailing commas, NaN and Infinity, a leading byte order
 // mark, decoding into Go types, which package document does, and but for Strict duplicate-key
 // detection beyond the names of a Scan (kernel-ipc forwards payloads byte for byte, so which key
 // wins is the reader's business).

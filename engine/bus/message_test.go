@@ -75,7 +75,9 @@ func TestNilGapBody(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	c := New(Config{StreamBufferEvents: -1}).cfg
-	if c.StreamBufferEvents != 16384 || c.StreamBufferBytes != 16777216 || c.StreamBufferTotalBytes != 268435456 || c.MaxBody != 5242880 || c.QueryCapacity != 2049 {
+	if c.StreamBufferEvents != 16384 || c.StreamBufferBytes != 16777216 || c.StreamBufferTotalBytes != 268435456 ||
+		c.MaxBody != 5242880 ||
+		c.QueryCapacity != 2049 {
 		t.Errorf("defaults = %+v", c)
 	}
 }

@@ -110,7 +110,10 @@ func (m *model) offer(s *modelStream, b *modelBody, total int64) Outcome {
 	switch {
 	case len(b.text)+s.overhead > m.cfg.MaxBody:
 		outcome = TooLarge
-	case entries == m.cfg.StreamBufferEvents, bytes+int64(len(b.text)) > m.cfg.StreamBufferBytes, total > m.cfg.StreamBufferTotalBytes, total > m.cfg.StreamBufferTotalBytes-m.cfg.StreamBufferTotalBytes/reserved && s.signalled:
+	case entries == m.cfg.StreamBufferEvents,
+		bytes+int64(len(b.text)) > m.cfg.StreamBufferBytes,
+		total > m.cfg.StreamBufferTotalBytes,
+		total > m.cfg.StreamBufferTotalBytes-m.cfg.StreamBufferTotalBytes/reserved && s.signalled:
 		outcome = BufferFull
 	}
 	switch {

@@ -94,7 +94,13 @@ func TestPatternSetAgainstModel(t *testing.T) {
 		return text
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		b := New(Config{StreamBufferEvents: 8, MaxEventPatterns: 4 * blockPatterns, MaxEventPatternsPerConnection: 4 * blockPatterns})
+		b := New(
+			Config{
+				StreamBufferEvents:            8,
+				MaxEventPatterns:              4 * blockPatterns,
+				MaxEventPatternsPerConnection: 4 * blockPatterns,
+			},
+		)
 		defer b.Close()
 		var live []*Stream
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {

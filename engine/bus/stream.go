@@ -78,7 +78,10 @@ func (s *Stream) admit(n int, may admission) verdict {
 		return closed
 	case n+s.overhead > cfg.MaxBody:
 		return tooLarge
-	case may == forNone, may == forIdle && s.signalled, s.ring.len() >= cfg.StreamBufferEvents, s.bytes+int64(n) > cfg.StreamBufferBytes:
+	case may == forNone,
+		may == forIdle && s.signalled,
+		s.ring.len() >= cfg.StreamBufferEvents,
+		s.bytes+int64(n) > cfg.StreamBufferBytes:
 		return full
 	}
 	return taken

@@ -40,7 +40,14 @@ func TestStreamBounds(t *testing.T) {
 	f("only a marker over the frame bound", Config{MaxBody: 10}, 8, "333", 0, "")
 	f("total at the bound", Config{StreamBufferTotalBytes: total(2)}, 0, "aaa bbb", 2, "aaa bbb")
 	f("total just over the bound", Config{StreamBufferTotalBytes: total(2) - 1}, 0, "aaa bbb", 1, "aaa gap:1")
-	f("total over the bound with a backlog", Config{StreamBufferTotalBytes: total(2)}, 0, "aaa bbb c", 2, "aaa bbb gap:1")
+	f(
+		"total over the bound with a backlog",
+		Config{StreamBufferTotalBytes: total(2)},
+		0,
+		"aaa bbb c",
+		2,
+		"aaa bbb gap:1",
+	)
 	f("total over the bound without a backlog", Config{StreamBufferTotalBytes: held - 1}, 0, "aaa b", 0, "gap:2")
 	f("total at the bound without a backlog", Config{StreamBufferTotalBytes: held}, 0, "aaa b", 1, "aaa gap:1")
 }

@@ -101,7 +101,7 @@ type Limits struct {
 	// and the time a begun frame may take (kernel-ipc §2.4). Zero switches the timers off.
 	IdleAfter, FrameWithin int64
 	// SendWithin is kernel.write_timeout_secs: how long a peer may take no byte while output waits
-	// for it (kernel-ipc §2.3). Every byte it takes starts the time anew. Zero switches it off.
+	// for it (kernel-ipc §2.3). Every byte it takes starts the time again. Zero switches it off.
 	SendWithin int64
 	// DrainWithin is kernel.shutdown_grace_secs: after it, connections are closed.
 	DrainWithin int64

@@ -217,7 +217,7 @@ func (r Reason) String() string {
 // Timers are the times an owner keeps per connection; zero means the timer is off. They travel with
 // a connection that leaves its loop.
 type Timers struct {
-	// Quiet is when the connection last did anything that starts the idle timer anew.
+	// Quiet is when the connection last did anything that restarts the idle timer.
 	Quiet int64
 	// Frame is when the first byte of the partly read frame came.
 	Frame int64

@@ -126,7 +126,7 @@ func (t *Table) Digest() (sum uint64) {
 		s.mu.Unlock()
 		for j := range list {
 			if list[j].change(&c); c.Kind == ChangeStarted {
-				c.At = 0 // a replay sets it anew
+				c.At = 0 // a replay sets it again
 			}
 			buf = AppendChange(buf[:0], &c)
 			sum += store.Mix(crc64.Checksum(buf, table))

@@ -122,7 +122,7 @@ func TestWindowGoesOn(t *testing.T) {
 	n.pass(1)
 	n.begin("a", "", nil, Started, "")
 
-	back.clock.Store(5) // a clock that starts anew does not keep it for an hour
+	back.clock.Store(5) // a clock that starts again does not keep it for an hour
 	back.Recovered()
 	back.clock.Store(4 + ttl)
 	back.begin("a", "", nil, Done, "x")

@@ -303,7 +303,7 @@ func (g *linger) end() {
 	g.target = 0
 }
 
-// lingerExpired is the timer's function. The timer is not set anew for each linger: one that began
+// lingerExpired is the timer's function. The timer is not set again for each linger: one that began
 // after it was set gets its time from here, up to twice as long.
 func (l *Log) lingerExpired() {
 	l.mu.Lock()

@@ -128,8 +128,15 @@ func TestNextHandsEachOutOnce(t *testing.T) {
 func TestEverythingAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	var journal []byte
-	cfg := Config{Shards: minShards, MaxProcesses: 30, MaxRateLimitUsers: 5, DequeueLease: 20 * time.Millisecond, ProcessRetention: 30 * time.Millisecond,
-		Defaults: unlimited(), Events: checkingEvents{}}
+	cfg := Config{
+		Shards:            minShards,
+		MaxProcesses:      30,
+		MaxRateLimitUsers: 5,
+		DequeueLease:      20 * time.Millisecond,
+		ProcessRetention:  30 * time.Millisecond,
+		Defaults:          unlimited(),
+		Events:            checkingEvents{},
+	}
 	records := uint64(0)
 	cfg.Journal = func(c *Change) uint64 {
 		mu.Lock()

@@ -253,7 +253,7 @@ func (l *Lane) apply(rec []byte, index, hash uint64) (applied bool, err error) {
 }
 
 // Warm prefetches the rows of up to store.MaxWarm processes and users of the lane, so that their
-// records do not each wait for memory. The outcome means nothing.
+// records do not each wait for memory. The outcome is ignored.
 func (l *Lane) Warm(hashes []uint64) (sum uint32) {
 	var found [store.MaxWarm]entry
 	var text [store.MaxWarm]uint32

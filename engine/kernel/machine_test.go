@@ -46,7 +46,13 @@ func TestKernelAgainstModel(t *testing.T) {
 }
 
 func againstModel(t *testing.T, lease time.Duration) {
-	cfg := Config{MaxProcesses: 6, MaxRateLimitUsers: 2, DequeueLease: lease, ProcessRetention: time.Minute, Defaults: BuiltinQuota()}
+	cfg := Config{
+		MaxProcesses:      6,
+		MaxRateLimitUsers: 2,
+		DequeueLease:      lease,
+		ProcessRetention:  time.Minute,
+		Defaults:          BuiltinQuota(),
+	}
 	cfg.Defaults[RateLimitRPH], cfg.Defaults[RateLimitRPM], cfg.Defaults[RateLimitBurst] = 14, 8, 5
 	cfg.Defaults[TimeoutSeconds], cfg.Defaults[MaxLLMCalls] = 40, 3
 	rapid.Check(t, func(rt *rapid.T) {

@@ -47,7 +47,15 @@ func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 
 // TestDigestSeesEverything: each change shows in the digest, and replaying shows the same.
 func TestDigestSeesEverything(t *testing.T) {
-	r := newRig(t, Config{Defaults: BuiltinQuota(), DequeueLease: time.Minute, ProcessRetention: time.Minute, MaxRateLimitUsers: 3})
+	r := newRig(
+		t,
+		Config{
+			Defaults:          BuiltinQuota(),
+			DequeueLease:      time.Minute,
+			ProcessRetention:  time.Minute,
+			MaxRateLimitUsers: 3,
+		},
+	)
 	last := r.k.stateDigest()
 	f := func(what string, do func()) {
 		t.Helper()

@@ -121,7 +121,14 @@ func drawDeeds(t *rapid.T, what string, most int) []deed {
 func snapshotConfig(t *tape) Config {
 	q := unlimited()
 	q[RateLimitBurst] = 6
-	return Config{Shards: minShards, MaxProcesses: 8, DequeueLease: 30 * time.Second, ProcessRetention: time.Minute, Defaults: q, Journal: t.journal}
+	return Config{
+		Shards:           minShards,
+		MaxProcesses:     8,
+		DequeueLease:     30 * time.Second,
+		ProcessRetention: time.Minute,
+		Defaults:         q,
+		Journal:          t.journal,
+	}
 }
 
 // lived returns a kernel after a random program, and a snapshot that was taken meanwhile.

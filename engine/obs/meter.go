@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// InvalidMethod is the method of what reached none: a frame, line or path that means nothing.
+// InvalidMethod is the method of what reached none: an invalid frame, line or path.
 const InvalidMethod = "invalid"
 
 // StepProtocol is the protocol of the steps of the server itself.

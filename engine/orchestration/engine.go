@@ -10,8 +10,8 @@
 //
 // A session holds its envelope as the bytes a reply shows, and beside them what the next request
 // decides by: the stage, the state, the counters of its edges. Asking what to run copies those
-// bytes. A report decodes them, overlays what changed and encodes them anew; nothing of the session
-// changes before that has succeeded.
+// bytes. A report decodes them, overlays what changed and encodes them again; nothing of the
+// session changes before that has succeeded.
 //
 // # Locks
 //
@@ -138,7 +138,7 @@ type Call struct {
 	change  Change // scratch, so that recording allocates nothing
 	env     envelope.Env
 	levels  int    // of containers in what env was decoded from; 0: not counted
-	buf     []byte // the envelope encoded anew
+	buf     []byte // the envelope encoded again
 	text    []byte // JSON text turned into MessagePack
 	output  []byte
 	failure []byte

@@ -162,7 +162,7 @@ func (o *Engine) account(c *Call, s *session, n int) bool {
 }
 
 // grow has the table count n bytes more for the session, which need not be locked, until account
-// counts it anew.
+// counts it again.
 func (o *Engine) grow(c *Call, s *session, n int) bool { return o.resize(c, s, 0, int64(n)) }
 
 // resize has the table count the session with a size, or for 0 with that many bytes more; ended
@@ -188,7 +188,7 @@ func (o *Engine) resize(c *Call, s *session, size, more int64) bool {
 }
 
 // end ends a session that has not ended (envelope §5.2): its envelope is decoded, overlaid and
-// encoded anew. It is let through even when the table's bytes are used up.
+// encoded again. It is let through even when the table's bytes are used up.
 func (o *Engine) end(c *Call, s *session, r envelope.Reason, text string) {
 	if o.journals() {
 		c.change = Change{Kind: ChangeEnd, PID: s.pid, Seq: s.seq, Reason: r, Text: []byte(text)}

@@ -291,7 +291,7 @@ const (
 	tooDeep        = " nests too deep: its reply would have more than 512 levels"
 )
 
-// reshaped is how many levels at most an envelope gets while it is decoded and encoded anew: a
+// reshaped is how many levels at most an envelope gets while it is decoded and encoded again: a
 // member moves into a section.
 const reshaped = 2
 

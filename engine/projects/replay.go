@@ -65,7 +65,12 @@ type replay struct {
 
 // NewReplays returns an empty cache. l has its defaults.
 func NewReplays(l *Limits) *Replays {
-	return &Replays{Seeds: Seeds{maphash.MakeSeed(), maphash.MakeSeed()}, most: l.ReplayCacheEntries, mostBytes: l.ReplayCacheBytes, entries: make(map[codec.ID]*replay)}
+	return &Replays{
+		Seeds:     Seeds{maphash.MakeSeed(), maphash.MakeSeed()},
+		most:      l.ReplayCacheEntries,
+		mostBytes: l.ReplayCacheBytes,
+		entries:   make(map[codec.ID]*replay),
+	}
 }
 
 // Seen is how many requests had been noted. An id that was new then is new while it does not

@@ -37,7 +37,11 @@ func TestLaterFramesAreToldOnTheLoop(t *testing.T) {
 			if left {
 				s.wantLeft(stream.LeftBlocked, 1)
 			}
-			kit.Until(t, "it to be read", func() bool { s.order(dueScan); return s.Stats().BytesIn >= read+int64(len(after)) })
+			kit.Until(
+				t,
+				"it to be read",
+				func() bool { s.order(dueScan); return s.Stats().BytesIn >= read+int64(len(after)) },
+			)
 			held.Release()
 			p.want('h', "")
 			for _, frame := range fed {

@@ -35,7 +35,11 @@ func (s *server) dialSmall() *peer {
 func (p *peer) answered() {
 	p.t.Helper()
 	p.send(linktest.Sized('b', answerBytes), linktest.Frame('e', "last"))
-	kit.Until(p.t, "the answers to be sent", func() bool { p.s.order(dueScan); return p.s.Stats().BytesOut > answerBytes })
+	kit.Until(
+		p.t,
+		"the answers to be sent",
+		func() bool { p.s.order(dueScan); return p.s.Stats().BytesOut > answerBytes },
+	)
 }
 
 func (p *peer) wantAnswers() {

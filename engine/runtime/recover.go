@@ -19,7 +19,9 @@ func (r *Runtime) OpenRows(dir string, onFatal func(error)) error {
 	if onFatal == nil {
 		onFatal = func(error) {}
 	}
-	db, err := rows.Open(rows.Config{Dir: dir, Memory: dir == "", Barrier: r.barrier, OnFatal: onFatal, Logger: r.Config.Logger})
+	db, err := rows.Open(
+		rows.Config{Dir: dir, Memory: dir == "", Barrier: r.barrier, OnFatal: onFatal, Logger: r.Config.Logger},
+	)
 	if err != nil {
 		return fmt.Errorf("cannot open the rows of agent threads: %w", err)
 	}

@@ -83,7 +83,11 @@ func TestSlotsAreFreeWhileConnectionsLinger(t *testing.T) {
 		t.Helper()
 		p := dialSmall(t, h, book, ln)
 		p.send(linktest.Sized('b', answerBytes), linktest.Frame('c', "bye"))
-		kit.Until(t, "the slot to be free", func() bool { return h.Snapshot().Closed[connection.ReasonProtocol] == nth && h.Gate.Open() == 0 })
+		kit.Until(
+			t,
+			"the slot to be free",
+			func() bool { return h.Snapshot().Closed[connection.ReasonProtocol] == nth && h.Gate.Open() == 0 },
+		)
 		if n := h.Gate.Lingering(); n != int(min(nth, 2)) {
 			t.Errorf("%d linger, of %d under a limit of 2", n, nth)
 		}

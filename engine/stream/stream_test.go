@@ -144,7 +144,11 @@ func TestPanicsCloseOneConnection(t *testing.T) {
 		if b, err := io.ReadAll(p.c); len(b) > 0 {
 			t.Fatalf("got %d bytes, %v", len(b), err)
 		}
-		kit.Until(t, "the panicked connection to go", func() bool { return h.Snapshot().Closed[connection.ReasonPanic] == 1 })
+		kit.Until(
+			t,
+			"the panicked connection to go",
+			func() bool { return h.Snapshot().Closed[connection.ReasonPanic] == 1 },
+		)
 		other.send(linktest.Frame('e', "alive"))
 		other.want('e', "alive")
 	}

@@ -188,7 +188,7 @@ func (c *conn) awaitRoom() {
 	c.credit = sendPiece
 }
 
-// took notes that the socket has another n bytes: the write timer starts anew, and the session may
+// took notes that the socket has another n bytes: the write timer starts again, and the session may
 // be fed again as soon as enough was sent.
 func (c *conn) took(n int) {
 	c.credit -= n

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// restart writes a snapshot and starts anew from it: nothing of the journal is replayed.
+// restart writes a snapshot and starts again from it: nothing of the journal is replayed.
 func (r *rig) restart() {
 	r.t.Helper()
 	r.sync()

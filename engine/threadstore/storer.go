@@ -271,7 +271,7 @@ const (
 	keepJobs = 30 * 24 * 3600_000
 )
 
-// expirer walks over the rows that end some day, a step at a time, and begins anew at the end.
+// expirer walks over the rows that end some day, a step at a time, and begins again at the end.
 type expirer struct{ next []byte }
 
 // expire removes idempotency keys and the rows of jobs whose time is over, among the next ones of

@@ -79,7 +79,7 @@ func (c *client) hear(a answer) {
 func (c *client) run() {
 	for time.Since(c.w.began) < lifetime {
 		time.Sleep(c.dice.upTo(thinkTime))
-		if c.reads && c.dice.hits(300) { // it connects anew, to any node
+		if c.reads && c.dice.hits(300) { // it connects again, to any node
 			c.conn++
 			for p := range c.w.parts {
 				c.guess(p)

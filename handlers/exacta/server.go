@@ -64,11 +64,26 @@ type root struct {
 func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	scope := codec.NewScope(cfg.Seed, "server")
-	s := &Server{cfg: cfg, scope: scope, session: scope.Next(codec.Session), options: workspace.Options{Secret: secret.Find}, after: time.After,
-		replays: projects.NewReplays(&cfg.Limits), planner: external.New(cfg.Planner),
-		busy:     codec.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInflightPerConnection)},
-		projects: make(map[codec.ID]*project), roots: make(map[string]*root), again: make(map[codec.ID][]event),
-		counts: newCounters(), meter: cfg.Recorder.Meter("exacta", meterNames()), readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: connection.NewBudget(unfinishedBytes)}
+	s := &Server{
+		cfg:     cfg,
+		scope:   scope,
+		session: scope.Next(codec.Session),
+		options: workspace.Options{Secret: secret.Find},
+		after:   time.After,
+		replays: projects.NewReplays(&cfg.Limits),
+		planner: external.New(cfg.Planner),
+		busy: codec.Refusal{
+			Code:   "RES-004",
+			Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInflightPerConnection),
+		},
+		projects: make(map[codec.ID]*project),
+		roots:    make(map[string]*root),
+		again:    make(map[codec.ID][]event),
+		counts:   newCounters(),
+		meter:    cfg.Recorder.Meter("exacta", meterNames()),
+		readers:  make(chan struct{}, runtime.GOMAXPROCS(0)),
+		input:    connection.NewBudget(unfinishedBytes),
+	}
 	s.scratches.New = func() any { return s.newScratch() }
 	s.SetLive(Live{cfg.MaxConnections, cfg.MaxOpenProjects, cfg.AuthToken})
 	return s

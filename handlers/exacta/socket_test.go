@@ -204,7 +204,7 @@ func TestAuthInTime(t *testing.T) {
 }
 
 // TestBadLines: a peer over a socket that sends no messages is cut off after 32 lines in a row; one
-// valid envelope makes it start anew (exacta §2.1).
+// valid envelope makes it start again (exacta §2.1).
 func TestBadLines(t *testing.T) {
 	s := newServer(t)
 	bad := strings.Repeat("{\n", maxBadLines-1)

@@ -13,7 +13,7 @@
 // the plain-text answers of net/http into error objects, and reads on for a moment after a
 // connection's last reply, so that a peer that still sends sees it.
 //
-// Not implemented, on purpose: HTTP/2, compressed bodies, CORS, authentication. Who may connect is
+// Out of scope: HTTP/2, compressed bodies, CORS, authentication. Who may connect is
 // decided where the listener is opened (kernel-ipc D41).
 package exchange
 

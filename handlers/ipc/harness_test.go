@@ -26,7 +26,8 @@ type rig struct {
 
 func newRig(t testing.TB, limits ...limits) *rig {
 	r := &rig{t: t, now: connection.Instant{Mono: 1e15, Wall: 1700000000000}}
-	r.svc = newService(append(limits, func(_ *Config, s *runtime.Config) { s.Now = func() connection.Instant { return r.now } })...)
+	r.svc = newService(
+		append(limits, func(_ *Config, s *runtime.Config) { s.Now = func() connection.Instant { return r.now } })...)
 	t.Cleanup(r.svc.bus.Close)
 	return r
 }

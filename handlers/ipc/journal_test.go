@@ -39,13 +39,26 @@ func newJournaledRig(t *testing.T, disk *memstore.Disk, wrap func(journal.Store)
 }
 
 // newLimitedRig is newJournaledRig with limits of its own.
-func newLimitedRig(t *testing.T, set limits, cfg journal.Config, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
+func newLimitedRig(
+	t *testing.T,
+	set limits,
+	cfg journal.Config,
+	disk *memstore.Disk,
+	wrap func(journal.Store) journal.Store,
+) *journaledRig {
 	t.Helper()
 	return newRecoveredRig(t, set, cfg, store.RecoverOptions{}, disk, wrap)
 }
 
 // newRecoveredRig is newLimitedRig with options of the recovery.
-func newRecoveredRig(t *testing.T, set limits, cfg journal.Config, o store.RecoverOptions, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
+func newRecoveredRig(
+	t *testing.T,
+	set limits,
+	cfg journal.Config,
+	o store.RecoverOptions,
+	disk *memstore.Disk,
+	wrap func(journal.Store) journal.Store,
+) *journaledRig {
 	t.Helper()
 	r := newRig(t, set, func(_ *Config, r *runtime.Config) { r.Journaled = true })
 	kept, err := disk.Open()
@@ -269,7 +282,13 @@ func TestALongTailIsShortened(t *testing.T) {
 	f := func(threshold int64, want uint64) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
-			back := newLimitedRig(t, func(c *Config, r *runtime.Config) { r.SnapshotBytes = threshold }, journal.Config{}, disk, nil)
+			back := newLimitedRig(
+				t,
+				func(c *Config, r *runtime.Config) { r.SnapshotBytes = threshold },
+				journal.Config{},
+				disk,
+				nil,
+			)
 			defer back.log.Close()
 			back.svc.rt.Start()
 			defer back.svc.rt.Close()
@@ -397,7 +416,13 @@ func TestSnapshotAndReplay(t *testing.T) {
 // TestStorageThatTakesNothing: the refusal states whether the disk is full or its files cannot be
 // written for another reason.
 func TestStorageThatTakesNothing(t *testing.T) {
-	r, log, broken := newRig(t, func(c *Config, r *runtime.Config) { r.Journaled = true }), opened(t, memstore.New(memstore.Options{})), false
+	r, log, broken := newRig(
+		t,
+		func(c *Config, r *runtime.Config) { r.Journaled = true },
+	), opened(
+		t,
+		memstore.New(memstore.Options{}),
+	), false
 	defer log.Close()
 	o := store.RecoverOptions{Full: func() bool { return true }, Broken: func() bool { return broken }}
 	t.Cleanup(func() { _ = r.svc.rt.CloseRows() })

@@ -94,8 +94,13 @@ func TestTheWaitForTheDiskIsTimed(t *testing.T) {
 		rec := obs.NewRecorder(100*time.Millisecond, 8)
 		g := &gate{pass: make(chan struct{}, 16)}
 		g.pass <- struct{}{}
-		r := newLimitedRig(t, func(c *Config, r *runtime.Config) { c.Recorder = rec }, journal.Config{}, memstore.New(memstore.Options{}),
-			func(s journal.Store) journal.Store { g.Store = s; return g })
+		r := newLimitedRig(
+			t,
+			func(c *Config, r *runtime.Config) { c.Recorder = rec },
+			journal.Config{},
+			memstore.New(memstore.Options{}),
+			func(s journal.Store) journal.Store { g.Store = s; return g },
+		)
 		defer func() { close(g.pass); r.log.Close() }()
 		slow, quick := r.connect(), r.connect()
 		r.now = connection.Now()
@@ -143,8 +148,13 @@ func TestALostConnectionIsTimed(t *testing.T) {
 	rec := obs.NewRecorder(0, 1)
 	g := &gate{pass: make(chan struct{}, 16)}
 	g.pass <- struct{}{}
-	r := newLimitedRig(t, func(c *Config, r *runtime.Config) { c.Recorder = rec }, journal.Config{}, memstore.New(memstore.Options{}),
-		func(s journal.Store) journal.Store { g.Store = s; return g })
+	r := newLimitedRig(
+		t,
+		func(c *Config, r *runtime.Config) { c.Recorder = rec },
+		journal.Config{},
+		memstore.New(memstore.Options{}),
+		func(s journal.Store) journal.Store { g.Store = s; return g },
+	)
 	defer func() { close(g.pass); r.log.Close() }()
 	p := r.connect()
 	p.send(request("1", "kernel", "CreateProcess", `{"pid":"p"}`))

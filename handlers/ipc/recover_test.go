@@ -82,7 +82,13 @@ func TestRecoveryTellsTheFirstError(t *testing.T) {
 		disk := written(t, records)
 		log := opened(t, disk)
 		before := log.Appended()
-		err := newRig(t, func(c *Config, r *runtime.Config) { r.Journaled = true }).svc.rt.Store.Recover(log, store.RecoverOptions{})
+		err := newRig(
+			t,
+			func(c *Config, r *runtime.Config) { r.Journaled = true },
+		).svc.rt.Store.Recover(
+			log,
+			store.RecoverOptions{},
+		)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -180,7 +186,13 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 		}
 		log = opened(t, disk)
 		defer log.Close()
-		return newRig(t, func(c *Config, r *runtime.Config) { r.Journaled = true }).svc.rt.Store.Recover(log, store.RecoverOptions{})
+		return newRig(
+			t,
+			func(c *Config, r *runtime.Config) { r.Journaled = true },
+		).svc.rt.Store.Recover(
+			log,
+			store.RecoverOptions{},
+		)
 	}
 	if err := load(whole); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,14 @@ import (
 // before a later record is durable, whatever kind of method it is.
 func TestStaleReadsWait(t *testing.T) {
 	var stale atomic.Bool
-	r := newRecoveredRig(t, nil, journal.Config{}, store.RecoverOptions{Stale: stale.Load}, memstore.New(memstore.Options{}), nil)
+	r := newRecoveredRig(
+		t,
+		nil,
+		journal.Config{},
+		store.RecoverOptions{Stale: stale.Load},
+		memstore.New(memstore.Options{}),
+		nil,
+	)
 	defer r.log.Close()
 	p := r.connect()
 	p.send(request("1", "kernel", "CreateProcess", `{"pid":"p"}`))

@@ -103,7 +103,9 @@ func newPong(s *Service) message.Pong {
 	return message.Pong{
 		Server: "trunkline", Version: s.cfg.Version, Protocol: protocol, Extensions: extensions,
 		Limits: message.PingLimits{
-			MaxFrameBytes: int64(s.maxFrame), MaxInFlight: maxInFlight, ReadTimeoutSecs: int64(s.cfg.ReadTimeout / time.Second),
+			MaxFrameBytes: int64(
+				s.maxFrame,
+			), MaxInFlight: maxInFlight, ReadTimeoutSecs: int64(s.cfg.ReadTimeout / time.Second),
 		},
 	}
 }

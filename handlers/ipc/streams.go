@@ -38,7 +38,13 @@ func subscribe(t *turn) wire.Code {
 	t.describe(st)
 	var first []byte
 	if ack {
-		first = mpack.AppendEvent(nil, runtime.SubscribedEvent, ackPayload(st.subscriberID, types, patterns), t.now.Wall, runtime.BusSource)
+		first = mpack.AppendEvent(
+			nil,
+			runtime.SubscribedEvent,
+			ackPayload(st.subscriberID, types, patterns),
+			t.now.Wall,
+			runtime.BusSource,
+		)
 	}
 	if !t.fits(st, first) {
 		return wire.ResourceExhausted

@@ -69,9 +69,18 @@ func TestFullTablesComeBack(t *testing.T) {
 			}
 		})
 	}
-	f("envelopes", func(c *Config, r *runtime.Config) { r.MaxEnvelopes = 2 }, "CloneEnvelope", `{"envelope":{"raw_input":"%d",`+over+`}}`)
-	f("sessions", func(c *Config, r *runtime.Config) { r.MaxSessions = 2 }, "ExecutePipeline",
-		`{"pipeline_config":{"name":"x","agents":[{"name":"s","agent":"a"}]},"envelope":{"envelope_id":"e%d",`+over+`}}`)
+	f(
+		"envelopes",
+		func(c *Config, r *runtime.Config) { r.MaxEnvelopes = 2 },
+		"CloneEnvelope",
+		`{"envelope":{"raw_input":"%d",`+over+`}}`,
+	)
+	f(
+		"sessions",
+		func(c *Config, r *runtime.Config) { r.MaxSessions = 2 },
+		"ExecutePipeline",
+		`{"pipeline_config":{"name":"x","agents":[{"name":"s","agent":"a"}]},"envelope":{"envelope_id":"e%d",`+over+`}}`,
+	)
 }
 
 // TestOneRequestOneBlock: whatever a request changes beside what it is about, a block ends only
@@ -112,7 +121,15 @@ func TestOneRequestOneBlock(t *testing.T) {
 			}
 		})
 	}
-	f("a process takes the place of another", func(c *Config, r *runtime.Config) { r.MaxProcesses = 1 }, 4, create(long), begin(long, `"envelope_id":"e"`), end, create("p"))
+	f(
+		"a process takes the place of another",
+		func(c *Config, r *runtime.Config) { r.MaxProcesses = 1 },
+		4,
+		create(long),
+		begin(long, `"envelope_id":"e"`),
+		end,
+		create("p"),
+	)
 	f("a process ends", nil, 2, create(long), begin(long, `"envelope_id":"e"`), end)
 	f("a process moves to its end", nil, 2, create(long), begin(long, `"envelope_id":"e"`),
 		[3]string{"kernel", "TransitionState", `{"pid":"` + long + `","new_state":"TERMINATED"}`})
@@ -122,10 +139,22 @@ func TestOneRequestOneBlock(t *testing.T) {
 	f("an update answers", nil, 2, [3]string{"engine", "CreateEnvelope", `{"raw_input":"x"}`},
 		begin(long, `"envelope_id":"ID","interrupt_pending":true,"interrupt":{"kind":"clarification","id":"i"}`),
 		[3]string{"engine", "UpdateEnvelope", `{"envelope":{"envelope_id":"ID","raw_input":"` + long + long + `"}}`})
-	f("a session takes the place of another", nil, 2, begin(long, `"envelope_id":"e"`), begin(long, `"envelope_id":"e"`))
+	f(
+		"a session takes the place of another",
+		nil,
+		2,
+		begin(long, `"envelope_id":"e"`),
+		begin(long, `"envelope_id":"e"`),
+	)
 	f("a pipeline ends at once", nil, 2, [3]string{"engine", "ExecutePipeline",
 		`{` + pipeline + `,"envelope":{"envelope_id":"` + long + `","llm_call_count":2147483647}}`})
-	f("a report takes room", func(c *Config, r *runtime.Config) { r.MaxSessionBytes = 40_000 }, 2, begin("over", `"envelope_id":"e","raw_input":"`+strings.Repeat(long, 40)+`",`+over),
-		begin(long, `"envelope_id":"e"`), [3]string{"orchestration", "ReportAgentResult",
-			`{"process_id":"` + long + `","agent_name":"a","output":{"n":"` + strings.Repeat(long, 90) + `"}}`})
+	f(
+		"a report takes room",
+		func(c *Config, r *runtime.Config) { r.MaxSessionBytes = 40_000 },
+		2,
+		begin("over", `"envelope_id":"e","raw_input":"`+strings.Repeat(long, 40)+`",`+over),
+		begin(long, `"envelope_id":"e"`),
+		[3]string{"orchestration", "ReportAgentResult",
+			`{"process_id":"` + long + `","agent_name":"a","output":{"n":"` + strings.Repeat(long, 90) + `"}}`},
+	)
 }

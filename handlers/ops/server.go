@@ -146,7 +146,11 @@ func admitted(next http.Handler) http.Handler {
 			w.Header().Set("Connection", "close")
 			if !isProbe(r) {
 				w.Header().Set("Retry-After", "1")
-				http.Error(w, "too many connections: the places that are left are for /healthz and /readyz", http.StatusServiceUnavailable)
+				http.Error(
+					w,
+					"too many connections: the places that are left are for /healthz and /readyz",
+					http.StatusServiceUnavailable,
+				)
 				return
 			}
 		}

@@ -26,7 +26,7 @@ func TestBreaker(t *testing.T) {
 	r.broken.Store(true)
 	p.want(line, crash)
 	r.broken.Store(false)
-	p.want(line, answer) // an answer, whatever it is, begins the count anew
+	p.want(line, answer) // an answer, whatever it is, begins the count again
 	r.broken.Store(true)
 	p.want(line, crash)
 	p.want(line, crash)

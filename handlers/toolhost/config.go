@@ -137,7 +137,11 @@ func New(cfg Config) *Server {
 	cfg.MaxLineBytes = min(cfg.MaxLineBytes, MaxLine)
 	cfg.UnfinishedLinesBytes = cmp.Or(max(cfg.UnfinishedLinesBytes, 0), DefaultUnfinished)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.len()), unfinished: connection.NewBudget(cfg.UnfinishedLinesBytes)}
+	s := &Server{
+		cfg:        cfg,
+		counts:     make([]toolCounts, cfg.Registry.len()),
+		unfinished: connection.NewBudget(cfg.UnfinishedLinesBytes),
+	}
 	s.meters(cfg.Recorder)
 	s.clock, s.memo = s.wall, idem.NewMemo()
 	s.calls.New = func() any { return new(call) }

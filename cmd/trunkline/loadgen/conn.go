@@ -11,7 +11,7 @@ import (
 )
 
 // conn is one connection to the server, over all the transports it has had. Its writer goroutine
-// (run) sends what is due and connects anew, one reader goroutine per transport takes replies.
+// (run) sends what is due and connects again, one reader goroutine per transport takes replies.
 type conn struct {
 	g     *generator
 	index int64

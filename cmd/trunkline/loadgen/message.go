@@ -13,7 +13,7 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// message is one method's request: bytes in which some places are written anew for each request.
+// message is one method's request: bytes in which some places are written again for each request.
 // All requests of a method have the same length, so that making one is a copy and a few stores.
 type message struct {
 	bytes   []byte

@@ -4,7 +4,7 @@
 // sonic costs a program that links it some milliseconds at its start.
 //
 // A document passes jsonx.Strict first. Given one that did not a Decoder neither panics nor
-// recurses with its nesting, but what it returns means nothing: sonic skips without validation.
+// recurses with its nesting, but what it returns is undefined: sonic skips without validation.
 package document
 
 import (

@@ -86,7 +86,10 @@ func TestLoadIsEven(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if other, _ := states(rapid.Permutation(all).Draw(t, "order")).plan(partitions); !reflect.DeepEqual(next, other) {
+			if other, _ := states(rapid.Permutation(all).Draw(t, "order")).plan(partitions); !reflect.DeepEqual(
+				next,
+				other,
+			) {
 				t.Fatalf("the order of the nodes matters: %v, %v", next, other)
 			}
 			if ables == 0 {

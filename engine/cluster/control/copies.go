@@ -83,7 +83,7 @@ type copyWatch struct {
 	stop    context.CancelFunc
 	audit   *replicated.Audit // nil: this process keeps no copy
 	ask     chan struct{}     // another node, or an operator, asks for a report
-	refused string            // why this node does not copy the journal anew; of the goroutine that verifies
+	refused string            // why this node does not copy the journal again; of the goroutine that verifies
 
 	mu      sync.Mutex
 	own     copyReport
@@ -108,7 +108,8 @@ func (n *Node) copiesSubject() string { return n.cfg.Name + "_0.copies" }
 // hearCopies takes a report of another node, once the partition is followed here.
 func (n *Node) hearCopies(b []byte) {
 	r, err := decodeReport(b)
-	if err != nil || r.Node == n.cfg.ID || !slices.Contains(n.ids, r.Node) || r.Partition < 0 || r.Partition >= len(n.watches) {
+	if err != nil || r.Node == n.cfg.ID || !slices.Contains(n.ids, r.Node) || r.Partition < 0 ||
+		r.Partition >= len(n.watches) {
 		return
 	}
 	if w := n.watches[r.Partition].Load(); w != nil && w.audit != nil {
@@ -134,7 +135,13 @@ func (w *copyWatch) run(ctx context.Context) {
 		pause := verifyEvery
 		switch {
 		case err != nil: // it is not there now: the server starts or ends, or another node has it
-			w.node.log.Debug("the copy of the journal on this node cannot be verified now", "partition", w.lease.partition, "err", err)
+			w.node.log.Debug(
+				"the copy of the journal on this node cannot be verified now",
+				"partition",
+				w.lease.partition,
+				"err",
+				err,
+			)
 			pause = verifyRetry
 		case w.isDamaged():
 			pause = verifyRetry
@@ -223,8 +230,17 @@ func (w *copyWatch) compare(h *heardReport) {
 	}
 	h.compared, h.differs = true, own.Index != h.Index || own.Hash != h.Hash
 	if h.differs {
-		w.node.log.Error("another node has another journal than this one", "other", h.Node, "partition", h.Partition, "message", h.Seq,
-			slog.Uint64("index", h.Index), slog.Uint64("own_index", own.Index))
+		w.node.log.Error(
+			"another node has another journal than this one",
+			"other",
+			h.Node,
+			"partition",
+			h.Partition,
+			"message",
+			h.Seq,
+			slog.Uint64("index", h.Index),
+			slog.Uint64("own_index", own.Index),
+		)
 	}
 }
 

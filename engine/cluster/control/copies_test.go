@@ -60,7 +60,7 @@ func watchOf(t *testing.T) *copyWatch {
 	return w
 }
 
-// TestNoCopyIsGivenUpTooEarly: a node begins anew only while each other one has all of the journal
+// TestNoCopyIsGivenUpTooEarly: a node begins again only while each other one has all of the journal
 // and has just reported a whole copy.
 func TestNoCopyIsGivenUpTooEarly(t *testing.T) {
 	asked := time.Now()

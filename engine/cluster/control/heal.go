@@ -19,7 +19,7 @@ const (
 	leaderWithin = 10 * time.Second
 )
 
-// errRenewed ends a process whose successor copies the journal anew.
+// errRenewed ends a process whose successor copies the journal again.
 var errRenewed = errors.New("the copy of the journal on this node is damaged, and is made anew")
 
 // damaged is called with what is wrong with the copy of this node, whenever that is found.
@@ -29,7 +29,13 @@ func (w *copyWatch) damaged(ctx context.Context, damage error) {
 	w.damage, w.own, w.at = damage, copyReport{Damage: damage.Error()}, time.Now()
 	w.mu.Unlock()
 	if !known {
-		w.node.log.Error("the copy of the journal on this node is damaged", "partition", w.lease.partition, "err", damage)
+		w.node.log.Error(
+			"the copy of the journal on this node is damaged",
+			"partition",
+			w.lease.partition,
+			"err",
+			damage,
+		)
 	}
 	asked := time.Now()
 	for _, of := range w.node.copyWatches() { // the node gives up its copies of all partitions
@@ -43,7 +49,11 @@ func (w *copyWatch) damaged(ctx context.Context, damage error) {
 		return
 	}
 	w.refused = err.Error()
-	w.node.log.Error("this node does not copy the journal anew by itself: see 'A damaged replica' in docs/cluster.md", "err", err)
+	w.node.log.Error(
+		"this node does not copy the journal anew by itself: see 'A damaged replica' in docs/cluster.md",
+		"err",
+		err,
+	)
 }
 
 // renew has this node begin again without its copies, if each other node has all of each partition.
@@ -151,7 +161,13 @@ func (w *copyWatch) elsewhere(ctx context.Context, lost error) bool {
 	}
 	keepers, err := w.log.Keepers(ctx)
 	if err == nil {
-		w.node.log.Error("the server that leads the stream of the journal has lost messages", "server", keepers[0].Server, "err", lost)
+		w.node.log.Error(
+			"the server that leads the stream of the journal has lost messages",
+			"server",
+			keepers[0].Server,
+			"err",
+			lost,
+		)
 		w.mu.Lock()
 		w.suspect = fmt.Sprintf("the copy of the journal on %s is damaged: it leads the stream, and has lost messages", keepers[0].Server)
 		w.mu.Unlock()

@@ -60,7 +60,16 @@ func (n *Node) NewLease(partition int, again bool) *Lease {
 	if n == nil {
 		return nil
 	}
-	l := &Lease{node: n, partition: partition, again: again, began: time.Now(), view: owner.NewView(owner.Now()), lost: make(chan error, 1), orders: make(chan *HandOver), stopBeat: func() {}}
+	l := &Lease{
+		node:      n,
+		partition: partition,
+		again:     again,
+		began:     time.Now(),
+		view:      owner.NewView(owner.Now()),
+		lost:      make(chan error, 1),
+		orders:    make(chan *HandOver),
+		stopBeat:  func() {},
+	}
 	if n.Several() {
 		l.local = make(map[string]*upstream.Local)
 		for _, service := range n.cfg.Services {
@@ -244,7 +253,15 @@ func (l *Lease) Own(st *store.Store) {
 		close(stop)
 		<-done
 	})
-	n.log.Info("this node owns the journal", "node", n.cfg.ID, "partition", l.partition, "fence", l.shared.Load().Fence())
+	n.log.Info(
+		"this node owns the journal",
+		"node",
+		n.cfg.ID,
+		"partition",
+		l.partition,
+		"fence",
+		l.shared.Load().Fence(),
+	)
 }
 
 // Revoke ends the ownership, which another node has by now. Nothing is released.

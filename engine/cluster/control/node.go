@@ -95,7 +95,13 @@ var ErrOwnershipLost = errors.New("this process cannot be a node any more")
 
 // New returns a node that has not joined the others. Shutdown ends it.
 func New(cfg Config) *Node {
-	n := &Node{cfg: cfg, term: cfg.Lease, log: cfg.Logger, failed: make(chan error, 1), watches: make([]atomic.Pointer[copyWatch], cfg.Partitions)}
+	n := &Node{
+		cfg:     cfg,
+		term:    cfg.Lease,
+		log:     cfg.Logger,
+		failed:  make(chan error, 1),
+		watches: make([]atomic.Pointer[copyWatch], cfg.Partitions),
+	}
 	n.closed, n.close = context.WithCancel(context.Background())
 	if e := cfg.Embedded; e != nil {
 		for _, r := range e.Routes {
@@ -242,7 +248,13 @@ func (n *Node) able() bool {
 
 // reach connects to the owner of a partition in the name of a client. known is the view that leads
 // there. An owner that does not answer is waited for until it is replaced.
-func (n *Node) reach(ctx context.Context, known *owner.View, service string, partition int, client string) (net.Conn, context.Context, error) {
+func (n *Node) reach(
+	ctx context.Context,
+	known *owner.View,
+	service string,
+	partition int,
+	client string,
+) (net.Conn, context.Context, error) {
 	for {
 		b, owns, err := known.Await(ctx)
 		if err != nil {
@@ -257,7 +269,17 @@ func (n *Node) reach(ctx context.Context, known *owner.View, service string, par
 			return conn, owns, nil
 		}
 		if r := peer.Refusal(0); errors.As(err, &r) && r != peer.NotOwner {
-			n.log.Warn("the owner does not take what is forwarded", "node", b.Node, "service", service, "partition", partition, "err", err)
+			n.log.Warn(
+				"the owner does not take what is forwarded",
+				"node",
+				b.Node,
+				"service",
+				service,
+				"partition",
+				partition,
+				"err",
+				err,
+			)
 			return nil, nil, err
 		}
 		select { // the owner has ended, or another one is about to be
@@ -352,7 +374,11 @@ func (n *Node) watchSpace() {
 		cancel()
 		if err != nil && err.Error() != why { // once, as it goes on for long
 			why = err.Error()
-			n.log.Warn("the disk of this node has no room for changes, and it owns what no other node takes over", "error", err)
+			n.log.Warn(
+				"the disk of this node has no room for changes, and it owns what no other node takes over",
+				"error",
+				err,
+			)
 		}
 	}
 }

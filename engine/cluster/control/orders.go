@@ -159,7 +159,12 @@ func (n *Node) carryOut(ctx context.Context, q question) error {
 
 // state returns what other nodes are to know of this one.
 func (n *Node) state() nodeState {
-	st := nodeState{Node: n.cfg.ID, Clock: owner.Now(), Drained: n.drained.Load() || n.leaving.Load() || n.Damaged(), Full: n.full.Load()}
+	st := nodeState{
+		Node:    n.cfg.ID,
+		Clock:   owner.Now(),
+		Drained: n.drained.Load() || n.leaving.Load() || n.Damaged(),
+		Full:    n.full.Load(),
+	}
 	for _, r := range n.replicas() {
 		st.Partitions = append(st.Partitions, r.show())
 	}
@@ -187,7 +192,12 @@ func (n *Node) states(ctx context.Context) (all states, err error) {
 // handOver gives a partition that this node owns to another one.
 func (n *Node) handOver(ctx context.Context, partition int, to string) error {
 	if partition < 0 || partition >= n.cfg.Partitions {
-		return fmt.Errorf("%w: partition %d: the cluster has %d, from 0 on", obs.ErrNotFound, partition, n.cfg.Partitions)
+		return fmt.Errorf(
+			"%w: partition %d: the cluster has %d, from 0 on",
+			obs.ErrNotFound,
+			partition,
+			n.cfg.Partitions,
+		)
 	}
 	l := n.host.Replica(partition).Lease
 	if !l.owns.Load() {
@@ -208,7 +218,12 @@ func (n *Node) handOver(ctx context.Context, partition int, to string) error {
 // move has another node own a partition, and returns when it does.
 func (n *Node) move(ctx context.Context, partition int, to string) error {
 	if partition < 0 || partition >= n.cfg.Partitions {
-		return fmt.Errorf("%w: partition %d: the cluster has %d, from 0 on", obs.ErrNotFound, partition, n.cfg.Partitions)
+		return fmt.Errorf(
+			"%w: partition %d: the cluster has %d, from 0 on",
+			obs.ErrNotFound,
+			partition,
+			n.cfg.Partitions,
+		)
 	}
 	all, err := n.states(ctx)
 	if err != nil {

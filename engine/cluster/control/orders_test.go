@@ -102,7 +102,8 @@ func TestALateOrder(t *testing.T) {
 	n := New(Config{ID: "a", Logger: slog.New(slog.DiscardHandler)})
 	defer func() { _ = n.Shutdown(t.Context()) }()
 	n.drained.Store(true)
-	if err := n.carryOut(t.Context(), question{Ask: askResume, Until: 1}); !errors.Is(err, obs.ErrRefused) || !n.drained.Load() {
+	if err := n.carryOut(t.Context(), question{Ask: askResume, Until: 1}); !errors.Is(err, obs.ErrRefused) ||
+		!n.drained.Load() {
 		t.Errorf("a late order: %v", err)
 	}
 	for _, until := range []int64{owner.Now() + int64(carryOutWithin), 0} {

@@ -93,7 +93,13 @@ func (n *Node) forwarded() (count int) {
 
 // show returns what /cluster shows of the partition, without what other nodes announce.
 func (r Replica) show() obs.ClusterPartition {
-	v := obs.ClusterPartition{Partition: r.partition, Role: r.role(), Index: r.Index, OwnerChanges: r.view.Changes(), SilentSeconds: r.silent().Seconds()}
+	v := obs.ClusterPartition{
+		Partition:     r.partition,
+		Role:          r.role(),
+		Index:         r.Index,
+		OwnerChanges:  r.view.Changes(),
+		SilentSeconds: r.silent().Seconds(),
+	}
 	if b, known := r.view.Owner(); known {
 		v.Owner, v.OwnerAddr = b.Node, b.Addr
 		if v.Role == obs.RoleStandby { // its blocks have it, before it announces itself

@@ -33,7 +33,7 @@
 //	directory/
 //	  trunkline-cluster.json   cluster, node and partitions: fixed when the directory is made
 //	  jetstream/               files of the server
-//	  trunkline-renew.json     the next start moves those away and copies all anew
+//	  trunkline-renew.json     the next start moves those away and copies all again
 //
 // A lock on that file keeps a second process out.
 package node

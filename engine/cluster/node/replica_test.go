@@ -62,7 +62,7 @@ func (r *rig) whole(id string) bool {
 }
 
 // TestReplica: each node shows what it keeps itself. One that has rotted shows that it lacks
-// messages, begins anew when it is asked to, and then has all of them from the others.
+// messages, begins again when it is asked to, and then has all of them from the others.
 func TestReplica(t *testing.T) {
 	t.Parallel()
 	r := cluster(t, nil)

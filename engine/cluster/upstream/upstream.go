@@ -42,7 +42,11 @@ func New(cfg Config) (o Owners) {
 }
 
 // Connect is Config.Dial within Config.Hold.
-func (o *Owners) Connect(ctx context.Context, partition int, client string) (conn net.Conn, owned context.Context, err error) {
+func (o *Owners) Connect(
+	ctx context.Context,
+	partition int,
+	client string,
+) (conn net.Conn, owned context.Context, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.cfg.Hold)
 	defer cancel()
 	return o.cfg.Dial(ctx, partition, client)

@@ -27,7 +27,7 @@ const (
 	// maxOpenFiles bounds the descriptors. Pebble's default of 1000 would take them from the
 	// connections.
 	maxOpenFiles = 256
-	// fileBytes is the size of a sorted file. It is that of a memtable, so that a flush makes one
+	// fileBytes is the size of a SSTable. It is that of a memtable, so that a flush makes one
 	// file.
 	fileBytes = memTableBytes
 	// baseBytes keeps everything in the first levels: blocks are written once and deleted by range,
@@ -36,7 +36,7 @@ const (
 	// l0Sublevels and l0Stop are when overlapping files are merged, and when writes wait for it.
 	// Only files that also hold a snapshot or a range deletion overlap.
 	l0Sublevels, l0Stop = 8, 64
-	// chunkFileBytes is how much of a snapshot goes into one sorted file: a large one has few
+	// chunkFileBytes is how much of a snapshot goes into one SSTable: a large one has few
 	// files.
 	chunkFileBytes = 16 << 20
 	// chunkSyncBytes is how much of it may wait for the disk: the next sync of the log waits for
@@ -90,7 +90,7 @@ type Config struct {
 	SnapshotRate int64
 	// AcceptLoss opens a directory whose log is damaged, or that holds less than its mark. The log
 	// is cut at the damage, and what was there is kept in the directory "damaged". It mends no
-	// damaged sorted file.
+	// damaged SSTable.
 	AcceptLoss bool
 	// Bulk postpones the syncs of the log as in mode Interval: for a directory that counts for
 	// nothing before all of it is written and Sync has returned.
@@ -176,7 +176,7 @@ func (s *Store) options() *pebble.Options {
 	return o
 }
 
-// endFile decides where pebble ends a sorted file that begins with start: no file holds keys of two
+// endFile decides where pebble ends a SSTable that begins with start: no file holds keys of two
 // kinds, or of two snapshots. Such a file would span all chunks between, and a merge would rewrite
 // them.
 func endFile(start []byte) (_ pebble.SpanPolicy, end []byte, _ error) {

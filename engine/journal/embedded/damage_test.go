@@ -12,7 +12,7 @@ import (
 	"trunkline/fuzz/kit"
 )
 
-const damageBlocks = 450 // of 3000 bytes: two sorted files and a log that is not sorted yet
+const damageBlocks = 450 // of 3000 bytes: two SSTables and a log that is not sorted yet
 
 // crashed is the directory of a store in use, as the death of its process leaves it. Blocks up to
 // damageBlocks-50 are marked.
@@ -136,10 +136,10 @@ func TestDamage(t *testing.T) {
 	f("log cut in synced blocks", logFile, func(b []byte) []byte { return b[:len(b)/2] }, "refused")
 	f("log empty", logFile, func(b []byte) []byte { return nil }, "refused")
 	f("log missing", logFile, nil, "refused")
-	f("flip in a sorted file", table, flip(0.5), "refused")
-	f("hole in a sorted file", table, hole, "refused")
-	f("sorted file cut", table, func(b []byte) []byte { return b[:len(b)/2] }, "refused")
-	f("sorted file missing", table, nil, "refused")
+	f("flip in a SSTable", table, flip(0.5), "refused")
+	f("hole in a SSTable", table, hole, "refused")
+	f("SSTable cut", table, func(b []byte) []byte { return b[:len(b)/2] }, "refused")
+	f("SSTable missing", table, nil, "refused")
 	one := func(pattern string) func(t *testing.T, dir string) string {
 		return func(t *testing.T, dir string) string {
 			names, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -157,7 +157,7 @@ func TestDamage(t *testing.T) {
 	f("flip in the mark", one(markName), flip(0.5), "all")
 }
 
-// TestSwappedFiles exchanges two sorted files of one size: what is read must be an error, or caught
+// TestSwappedFiles exchanges two SSTables of one size: what is read must be an error, or caught
 // by its indexes.
 func TestSwappedFiles(t *testing.T) {
 	dir := t.TempDir()

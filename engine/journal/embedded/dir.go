@@ -151,7 +151,7 @@ func IsStore(dir string) bool {
 }
 
 // Checkpoint makes in dir, which must not exist, a journal with every block that was acknowledged
-// before the call, beside the writing of further ones. Sorted files are linked where the system can
+// before the call, beside the writing of further ones. SSTables are linked where the system can
 // and copied where it cannot; the log is copied up to the end of a write. The caller has no
 // snapshot written meanwhile (journal.Log.Checkpoint).
 //

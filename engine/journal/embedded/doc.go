@@ -8,7 +8,7 @@
 //	JOURNAL   made first, never changed: version of the layout, mode, format of pebble
 //	MARK      rewritten in place: the last block known to be synced, whether the store was closed
 //	SYNCED    the same again: one of the two guards the log; without both the directory is refused
-//	incoming/ sorted files of a snapshot that is being written; the next opening removes them
+//	incoming/ SSTables of a snapshot that is being written; the next opening removes them
 //	damaged/  log files that an operator dropped with AcceptLoss, as they were
 //	rows/     not ours: what the owner derives from the journal; a copy takes it along
 //
@@ -52,11 +52,11 @@
 // # Snapshots
 //
 // The chunks of a snapshot do not go through the log: the sync of a block would wait for those
-// before it, and they would be written twice. They go into sorted files in incoming/, synced while
+// before it, and they would be written twice. They go into SSTables in incoming/, synced while
 // they grow and no faster than Config.SnapshotRate. Commit puts the meta behind them and has pebble
 // take over all files in one change of its manifest.
 //
-// No sorted file holds parts of two snapshots, so damage of one leaves the others. The list of
+// No SSTable holds parts of two snapshots, so damage of one leaves the others. The list of
 // snapshots comes from the manifest's list of files and the meta of each. A snapshot with an
 // unreadable meta, or a missing or cut file, is listed with that error. The first change takes it
 // out of the database, in an opening of its own, so that no merge meets it.

@@ -100,7 +100,7 @@ const RowsDir = "rows"
 // The kinds of file in the directory of a journal.
 const (
 	fileLog      = "log"      // what was not sorted yet, and logs kept to be written again
-	fileTable    = "table"    // sorted files
+	fileTable    = "table"    // SSTables
 	fileManifest = "manifest" // which of them count
 	fileMark     = "mark"     // how far the log was synced
 	fileStamp    = "stamp"    // what the directory is

@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// incomingDir is where the sorted files of a snapshot are before they belong to the database. Begin
+// incomingDir is where the SSTables of a snapshot are before they belong to the database. Begin
 // and Open empty it.
 const incomingDir = "incoming"
 

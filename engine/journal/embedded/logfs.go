@@ -36,7 +36,7 @@ type logFS struct {
 	imaginary *vfs.MemFS
 	// fatal is called with the error that ends the log, once, when failure is set.
 	fatal func(error)
-	// pause is called before a sorted file is made: pebble repeats a failed flush at once and for
+	// pause is called before a SSTable is made: pebble repeats a failed flush at once and for
 	// ever.
 	pause func()
 

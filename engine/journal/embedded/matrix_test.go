@@ -29,7 +29,7 @@ type digest [sha256.Size]byte
 
 func (d *digest) apply(rec []byte) { *d = sha256.Sum256(append(d[:], rec...)) }
 
-// history is a journal with several snapshots, sorted files and logs, and the digest after each of
+// history is a journal with several snapshots, SSTables and logs, and the digest after each of
 // its records.
 type history struct {
 	t      *testing.T

@@ -102,7 +102,7 @@ func (s *Store) toMend() (out []pebble.KeyRange, err error) {
 	return out, err
 }
 
-// apart reports whether each sorted file with keys in a range has no other keys.
+// apart reports whether each SSTable with keys in a range has no other keys.
 func (s *Store) apart(r pebble.KeyRange) bool {
 	return !slices.ContainsFunc(s.seen, func(t pebble.SSTableInfo) bool {
 		from, to := t.Smallest.UserKey, t.Largest.UserKey

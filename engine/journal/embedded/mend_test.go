@@ -18,7 +18,7 @@ import (
 	"trunkline/fuzz/rounds"
 )
 
-// metaOf returns the newest sorted file with the meta of a snapshot, and where it is in there.
+// metaOf returns the newest SSTable with the meta of a snapshot, and where it is in there.
 func metaOf(t *testing.T, dir string, g journal.Snapshot) (name string, at int) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
@@ -28,11 +28,11 @@ func metaOf(t *testing.T, dir string, g journal.Snapshot) (name string, at int) 
 			return filepath.Base(path), i
 		}
 	}
-	t.Fatalf("no sorted file has the meta of generation %d (%v)", g.Number, err)
+	t.Fatalf("no SSTable has the meta of generation %d (%v)", g.Number, err)
 	return "", 0
 }
 
-// snapshotsOf lists the snapshots in a directory, and the sorted files that hold chunks of each.
+// snapshotsOf lists the snapshots in a directory, and the SSTables that hold chunks of each.
 func snapshotsOf(t *testing.T, dir string) (list []journal.Snapshot, files map[uint64][]string) {
 	t.Helper()
 	s := mustOpen(t, Config{Dir: dir, Mode: mustMode(t, dir)})
@@ -160,7 +160,7 @@ func TestDamagedMetas(t *testing.T) {
 	}
 }
 
-// TestLostSnapshotFiles: a sorted file of a snapshot that is removed or cut costs that snapshot
+// TestLostSnapshotFiles: a SSTable of a snapshot that is removed or cut costs that snapshot
 // alone. In other than the long form every second one is tried.
 func TestLostSnapshotFiles(t *testing.T) {
 	n := 0

@@ -12,7 +12,7 @@ import (
 	"trunkline/engine/journal"
 )
 
-// onDisk is a closed or crashed store in memory: two sorted files, a snapshot, and blocks that only
+// onDisk is a closed or crashed store in memory: two SSTables, a snapshot, and blocks that only
 // the log has.
 func onDisk(t *testing.T, mode journal.Mode) vfs.FS {
 	t.Helper()

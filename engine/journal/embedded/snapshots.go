@@ -17,7 +17,7 @@ import (
 // countLen is the length of the number of chunks, before the meta of a snapshot.
 const countLen = 4
 
-// flush returns when everything written so far is in sorted files, or when that failed: pebble
+// flush returns when everything written so far is in SSTables, or when that failed: pebble
 // would try without end.
 func (s *Store) flush() error {
 	if err := s.awaitRoom(); err != nil {
@@ -111,7 +111,7 @@ func (s *Store) snapshot(number uint64) (g journal.Snapshot, found bool, err err
 	return g, found || g.Err != nil, nil
 }
 
-// numbers returns the numbers of all snapshots with a sorted file, rising, whatever is in the file.
+// numbers returns the numbers of all snapshots with a SSTable, rising, whatever is in the file.
 // No file holds chunks of two of them, so damage of one hides no other.
 func (s *Store) numbers() ([]uint64, error) {
 	tables, err := s.tables()

@@ -13,7 +13,7 @@ import (
 	"trunkline/engine/journal"
 )
 
-// snapshotWriter writes chunks into sorted files beside the database, which takes them over when
+// snapshotWriter writes chunks into SSTables beside the database, which takes them over when
 // all are on the disk. So a snapshot is written once and not in the log, where the sync of a block
 // would wait for it.
 type snapshotWriter struct {

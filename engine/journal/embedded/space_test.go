@@ -87,7 +87,7 @@ func TestLongStallIsFull(t *testing.T) {
 	}
 }
 
-// TestFlushFails: sorted files find no room, the log does. Full reports it, memory is bounded,
+// TestFlushFails: SSTables find no room, the log does. Full reports it, memory is bounded,
 // nothing hangs, and with room again the store goes on.
 func TestFlushFails(t *testing.T) {
 	for _, mode := range bothModes {

@@ -30,7 +30,7 @@ type Store struct {
 	lost  map[uint64]error     // snapshots of which a file is missing or is not what it was, till then
 	bad   []string             // the files of them that are there
 	early earlyMetas           // till then
-	seen  []pebble.SSTableInfo // the sorted files, till then
+	seen  []pebble.SSTableInfo // the SSTables, till then
 	space space
 	usage pebbledir.Usage
 
@@ -334,18 +334,18 @@ type Stats struct {
 	DiskBytes uint64
 	// WALBytes is what of it is log, laid out ahead and kept for the next one included.
 	WALBytes uint64
-	// TableBytes and Tables are the sorted files.
+	// TableBytes and Tables are the SSTables.
 	TableBytes uint64
 	Tables     int64
 	// IncomingBytes is what is written of a snapshot that is not complete yet.
 	IncomingBytes uint64
 	// memTableBytes is what waits in memory for its file.
 	MemTableBytes uint64
-	// FlushedBytes and CompactedBytes were written into sorted files since Open, by flushes and by
+	// FlushedBytes and CompactedBytes were written into SSTables since Open, by flushes and by
 	// merging.
 	FlushedBytes   uint64
 	CompactedBytes uint64
-	// IngestedBytes is what was written as sorted files since Open: the chunks of snapshots.
+	// IngestedBytes is what was written as SSTables since Open: the chunks of snapshots.
 	IngestedBytes uint64
 	// FreeBytes is the free space of the disk when it was last looked at. 0 where it is not known.
 	FreeBytes uint64

@@ -15,7 +15,7 @@ import (
 	"trunkline/engine/journal"
 )
 
-// checkTables compares each sorted file with the manifest. Pebble compares sizes only: when it
+// checkTables compares each SSTable with the manifest. Pebble compares sizes only: when it
 // merges, it panics on a file whose keys are not between its bounds, one exchanged with another of
 // its size. Damage inside a file is found by its readers. What is found here of a snapshot counts
 // as a lost file of it.
@@ -54,7 +54,7 @@ func (s *Store) checkTable(fsys vfs.FS, t *pebble.SSTableInfo, o sstable.ReaderO
 		Err: fmt.Errorf("it is another file: its keys are from %s to %s, and the manifest has %s to %s", smallest, largest, t.Smallest, t.Largest)}
 }
 
-// see lists the sorted files of the manifest: DB.SSTables fails where one is missing. The list does
+// see lists the SSTables of the manifest: DB.SSTables fails where one is missing. The list does
 // not change while the database is read-only.
 func (s *Store) see() {
 	s.seen = []pebble.SSTableInfo{}
@@ -66,14 +66,14 @@ func (s *Store) see() {
 	}
 }
 
-// tables lists the sorted files.
+// tables lists the SSTables.
 func (s *Store) tables() ([]pebble.SSTableInfo, error) {
 	if s.seen != nil {
 		return s.seen, nil
 	}
 	levels, err := s.db.SSTables()
 	if err != nil {
-		return nil, s.readError("the list of sorted files", 0, err)
+		return nil, s.readError("the list of SSTables", 0, err)
 	}
 	return slices.Concat(levels...), nil
 }
@@ -82,7 +82,7 @@ func (s *Store) tablePath(fsys vfs.FS, t *pebble.SSTableInfo) string {
 	return fsys.PathJoin(s.cfg.Dir, fmt.Sprintf("%06d.sst", uint64(t.BackingSSTNum)))
 }
 
-// snapshotOf returns the one snapshot that a sorted file holds chunks of.
+// snapshotOf returns the one snapshot that a SSTable holds chunks of.
 func (s *Store) snapshotOf(t *pebble.SSTableInfo) (g uint64, ok bool) {
 	from, to := t.Smallest.UserKey, t.Largest.UserKey
 	if t.Virtual || !s.ofKind(kindChunk, from) || !s.ofKind(kindChunk, to) || keyNumber(from) != keyNumber(to) {
@@ -91,7 +91,7 @@ func (s *Store) snapshotOf(t *pebble.SSTableInfo) (g uint64, ok bool) {
 	return keyNumber(from), true
 }
 
-// checkSizes compares the sorted files with the manifest, as pebble does at an opening. A missing
+// checkSizes compares the SSTables with the manifest, as pebble does at an opening. A missing
 // or cut file is damage, unless it holds a part of one snapshot alone: then that snapshot is lost.
 func (s *Store) checkSizes(fsys vfs.FS) error {
 	s.lost, s.bad = map[uint64]error{}, nil
@@ -136,7 +136,7 @@ func isBound(key, bound pebble.InternalKey) bool {
 	return string(key.UserKey) == string(bound.UserKey) && key.Kind() == bound.Kind() && (key.SeqNum() == bound.SeqNum() || key.SeqNum() == 0)
 }
 
-// tableBounds returns the first key of a sorted file, and the last end of its range deletions, if
+// tableBounds returns the first key of a SSTable, and the last end of its range deletions, if
 // any. It reads one block of values and the range deletions.
 func tableBounds(fsys vfs.FS, path string, o sstable.ReaderOptions) (smallest, largest pebble.InternalKey, err error) {
 	r, err := pebbledir.OpenTable(fsys, path, o)

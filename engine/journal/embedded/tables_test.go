@@ -10,7 +10,7 @@ import (
 	"trunkline/engine/journal"
 )
 
-// tombstones is a closed store with two sorted files of one size that hold nothing but deletions;
+// tombstones is a closed store with two SSTables of one size that hold nothing but deletions;
 // it returns them too.
 func tombstones(t *testing.T, mode journal.Mode) (dir string, names []string) {
 	t.Helper()

@@ -75,7 +75,7 @@ func (v *View) open() (err error) {
 		v.compare(first, last)
 		return nil
 	}
-	if errors.As(err, &v.damage) { // of a sorted file; what is before it can still be shown
+	if errors.As(err, &v.damage) { // of a SSTable; what is before it can still be shown
 		v.rotten = true
 		return nil
 	}

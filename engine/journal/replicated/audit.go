@@ -35,7 +35,7 @@ type Audit struct {
 	partition uint32
 	mode      journal.Mode
 
-	next  uint64 // the next sequence, 0 to begin anew
+	next  uint64 // the next sequence, 0 to begin again
 	cuts  []cut
 	chain *journal.Chain
 	whole joiner

@@ -135,7 +135,7 @@ var (
 	// Another server may have room, and take the message when it is sent again.
 	ErrNoRoom = errors.New("the servers of the journal have no room for it: look at their disks and limits")
 	// ErrBehind means that the stream knows of no snapshot as new as one that this node has a copy
-	// of: it was made anew or has lost its end, or the server that answers is behind the others.
+	// of: it was made again or has lost its end, or the server that answers is behind the others.
 	// Nothing is appended to it.
 	ErrBehind = errors.New("the stream is behind what this node has seen of it")
 	// ErrRebuild means that a standby cannot go on from where it is: what it has applied was cut,

@@ -135,8 +135,18 @@ func TestFlatForm(t *testing.T) {
 	f(envelopeOf(`"payload":{"__proto__":1,"n":1e999,"u":"\ud83d\ude00"}`), "", someID, 0)
 	f(envelopeOf(`"payload":{"__proto__":1,"u":"\ude00"}`), "IPC-001", "", 0)
 	f(envelopeOf(`"payload":{"__proto__":1,"u":"\ud83dx"}`), "IPC-001", "", 0)
-	f(envelopeOf(`"payload":{"__proto__":1,"n":1e999,"d":`+strings.Repeat("[", 31)+strings.Repeat("]", 31)+"}"), "IPC-001", "", 0)
-	f(envelopeOf(`"payload":{"__proto__":1,"n":1e999,"d":`+strings.Repeat("[", 30)+strings.Repeat("]", 30)+"}"), "", someID, 0)
+	f(
+		envelopeOf(`"payload":{"__proto__":1,"n":1e999,"d":`+strings.Repeat("[", 31)+strings.Repeat("]", 31)+"}"),
+		"IPC-001",
+		"",
+		0,
+	)
+	f(
+		envelopeOf(`"payload":{"__proto__":1,"n":1e999,"d":`+strings.Repeat("[", 30)+strings.Repeat("]", 30)+"}"),
+		"",
+		someID,
+		0,
+	)
 	f(envelopeOf(`"payload":{"n":1e999,"a":1,"a":1}`), "IPC-001", "", 0)
 }
 

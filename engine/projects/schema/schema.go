@@ -3,7 +3,7 @@
 // event, and of the error object. Members that no schema names are allowed.
 //
 // A file has the name of its schema with dots: command:Build:result is command.Build.result.json.
-// The files are made of a table in the tests of this package; go generate writes them anew.
+// The files are made of a table in the tests of this package; go generate writes them again.
 package schema
 
 import (

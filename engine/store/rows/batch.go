@@ -163,7 +163,7 @@ type Stats struct {
 	OpenFileBytes uint64
 	// MemoryBytes is the sum of the three.
 	MemoryBytes uint64
-	// FlushedBytes and MergedBytes were written into sorted files since Open.
+	// FlushedBytes and MergedBytes were written into SSTables since Open.
 	FlushedBytes uint64
 	MergedBytes  uint64
 	// Full is DB.Full.

@@ -26,7 +26,7 @@ const (
 
 // Sizes of the database. With the defaults it takes less than 50 MiB of memory whatever it holds:
 // the cache, the memtables and one more that is still being read, the open files. To that comes
-// about 1 KiB for each sorted file, so a megabyte for 8 GB of history.
+// about 1 KiB for each SSTable, so a megabyte for 8 GB of history.
 const (
 	defaultCacheBytes = 16 << 20
 	// defaultMemTableBytes is gathered in memory before it is sorted into a file.
@@ -36,7 +36,7 @@ const (
 	memTables = 3
 	// maxOpenFiles bounds the descriptors, and the memory of open files.
 	maxOpenFiles = 128
-	// fileBytes is the size of a sorted file. Larger ones make fewer files of a long history, and
+	// fileBytes is the size of a SSTable. Larger ones make fewer files of a long history, and
 	// longer filters to be read at once.
 	fileBytes = 8 << 20
 	// baseBytes is the size of the first level below L0.
@@ -49,7 +49,7 @@ const (
 	mergesMin, mergesMax = 1, 2
 	// bloomBits is bits per key in a filter: one look-up of a missing key in 120 reads a block.
 	bloomBits = 10
-	// manifestBytes is when the manifest is begun anew: it is read as a whole at a start.
+	// manifestBytes is when the manifest is begun again: it is read as a whole at a start.
 	manifestBytes = 1 << 20
 )
 

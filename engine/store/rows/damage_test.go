@@ -15,7 +15,7 @@ import (
 	"trunkline/fuzz/rounds"
 )
 
-// history is rows in the directory d of a disk: 90 rows of 3000 bytes in three sorted files that do
+// history is rows in the directory d of a disk: 90 rows of 3000 bytes in three SSTables that do
 // not overlap, so that none is merged, and the mark 3 in another.
 func history(t testing.TB) *vfs.MemFS {
 	t.Helper()
@@ -165,7 +165,7 @@ func TestForeignDirectory(t *testing.T) {
 	mustClose(t, d)
 }
 
-// TestDamageIsReadAsDamage changes each byte in turn of a sorted file: every row is as it was put,
+// TestDamageIsReadAsDamage changes each byte in turn of a SSTable: every row is as it was put,
 // or its reader gets the name of the file, or the opening does.
 func TestDamageIsReadAsDamage(t *testing.T) {
 	image := history(t)

@@ -83,7 +83,7 @@ func lockDir(fsys vfs.FS, dir string) (*pebble.Lock, error) {
 	return lock, nil
 }
 
-// checkTables compares the bounds of each sorted file with the manifest. Pebble compares sizes
+// checkTables compares the bounds of each SSTable with the manifest. Pebble compares sizes
 // only: when it merges, it panics on a file whose keys are not between its bounds, one exchanged
 // with another of its size. Damage inside a file is found by its readers.
 func (d *DB) checkTables() (err error) {
@@ -117,7 +117,7 @@ func isBound(key, bound pebble.InternalKey) bool {
 	return string(key.UserKey) == string(bound.UserKey) && key.Trailer == bound.Trailer
 }
 
-// bounds returns the first and the last key of a sorted file. It reads two blocks.
+// bounds returns the first and the last key of a SSTable. It reads two blocks.
 func (d *DB) bounds(path string, o sstable.ReaderOptions) (smallest, largest pebble.InternalKey, err error) {
 	r, err := pebbledir.OpenTable(d.cfg.FS, path, o)
 	if err != nil {

@@ -24,7 +24,7 @@ var (
 type files struct {
 	vfs.FS
 	dir string
-	// before is called before a sorted file is made; flush is set where it is of new rows.
+	// before is called before a SSTable is made; flush is set where it is of new rows.
 	before func(flush bool) error
 	// failed is called with an error of the manifest, of what belongs to it, or of the directory:
 	// what they hold is not known any more. It calls end. Pebble does not get such an error: it
@@ -165,7 +165,7 @@ func (f *files) MkdirAll(dir string, mode os.FileMode) error {
 // Unwrap implements vfs.FS.
 func (f *files) Unwrap() vfs.FS { return f.FS }
 
-// changedFile is a file that is written. After the end a sorted file fails, and pebble makes
+// changedFile is a file that is written. After the end a SSTable fails, and pebble makes
 // another one, in memory; what is written to others is dropped.
 type changedFile struct {
 	vfs.File

@@ -119,11 +119,14 @@ func (s *Server) route(cfg *Config, ln net.Listener) {
 	r, err := route.New(route.Config{
 		MaxFrameBytes: cfg.MaxFrameBytes, MaxConnections: cfg.MaxConnections, Logger: cfg.Logger,
 		ReadTimeout: cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, ShutdownGrace: cfg.ShutdownGrace, Refuse: s.Service.AppendRefusal,
-		Config: upstream.Config{Partitions: cfg.Partitions, Dial: func(_ context.Context, partition int, client string) (net.Conn, context.Context, error) {
-			leg, end := net.Pipe()
-			s.done.Go(func() { _ = s.hosts[partition].Serve(end, client) })
-			return leg, context.Background(), nil
-		}},
+		Config: upstream.Config{
+			Partitions: cfg.Partitions,
+			Dial: func(_ context.Context, partition int, client string) (net.Conn, context.Context, error) {
+				leg, end := net.Pipe()
+				s.done.Go(func() { _ = s.hosts[partition].Serve(end, client) })
+				return leg, context.Background(), nil
+			},
+		},
 	})
 	if err != nil {
 		s.t.Fatal(err)

@@ -19,7 +19,7 @@
 // sizes of the files of its index, and the content of the files that the intent names. Paths that
 // a rule denies, absolute paths and identifiers are never part of it.
 //
-// Not implemented, on purpose: streaming, several choices, another provider when one fails.
+// Out of scope: streaming, several choices, another provider when one fails.
 package external
 
 import (

@@ -76,7 +76,8 @@ func HeaderBytes(r *http.Request) int {
 // it names another character set than UTF-8. Other parameters are ignored.
 func TextType(field string) (media string, ok bool) {
 	media, params, err := mime.ParseMediaType(field)
-	if err != nil && (!errors.Is(err, mime.ErrInvalidMediaParameter) || strings.Contains(strings.ToLower(field), "charset")) {
+	if err != nil &&
+		(!errors.Is(err, mime.ErrInvalidMediaParameter) || strings.Contains(strings.ToLower(field), "charset")) {
 		return "", false
 	}
 	charset, set := params["charset"]

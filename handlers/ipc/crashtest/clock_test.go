@@ -58,7 +58,7 @@ func TestLogTimeNeverFalls(t *testing.T) {
 	}
 }
 
-// aging is a server whose monotonic clock begins anew with each life, as that of a process does,
+// aging is a server whose monotonic clock begins again with each life, as that of a process does,
 // while the wall clock jumps.
 type aging struct {
 	t    *testing.T
@@ -76,8 +76,11 @@ func (a *aging) begin(step time.Duration) {
 	a.wall = a.wall.Add(step)
 	a.s = mustBoot(a.t, a.fs, "d", journal.Always, options{
 		state: runtime.Config{
-			KernelConfig:        kernel.Config{DequeueLease: 30 * time.Second, ProcessRetention: time.Hour / 2},
-			OrchestrationConfig: orchestration.Config{SessionRetention: time.Hour / 2, EnvelopeRetention: time.Hour / 2},
+			KernelConfig: kernel.Config{DequeueLease: 30 * time.Second, ProcessRetention: time.Hour / 2},
+			OrchestrationConfig: orchestration.Config{
+				SessionRetention:  time.Hour / 2,
+				EnvelopeRetention: time.Hour / 2,
+			},
 		},
 		journal: journal.Config{Now: func() time.Time { return a.wall }}})
 	a.p = a.s.connect()

@@ -42,7 +42,7 @@ func copyDir(t testing.TB, from string) string {
 
 // ruined is a server that was killed: with two snapshots, records that are synced in the log, and
 // records at its end. Where it was killed before, the snapshots and some records after them are in
-// one sorted file.
+// one SSTable.
 func ruined(t *testing.T, mode journal.Mode, before bool) *ruin {
 	t.Helper()
 	r := &ruin{mode: mode, clock: newClock(), tape: &tape{}}
@@ -143,13 +143,13 @@ func pick(t *testing.T, dir, suffix string, first bool) string {
 
 func logFile(t *testing.T, dir string) string { return newest(t, dir, ".log") }
 
-// newTable is the newest sorted file with something in it: one that only forgets what was before is
+// newTable is the newest SSTable with something in it: one that only forgets what was before is
 // small.
 func newTable(t *testing.T, dir string) string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	if err != nil || len(names) == 0 {
-		t.Fatal("no sorted file", err)
+		t.Fatal("no SSTable", err)
 	}
 	slices.Sort(names)
 	size := func(name string) int64 {
@@ -306,7 +306,7 @@ func testSortedDamage(t *testing.T, r *ruin) {
 						t.Errorf("the error does not name %s: %s", path, text(err))
 					}
 				} else if got != "all" {
-					t.Errorf("%s of what is in a sorted file", got)
+					t.Errorf("%s of what is in an SSTable", got)
 				}
 				t.Logf("%s %.200s", got, text(err))
 			})

@@ -124,8 +124,17 @@ func TestSnapshotsOnAFullDisk(t *testing.T) {
 		}
 		return 1 << 40, nil
 	}
-	s := mustBoot(t, errorfs.Wrap(vfs.NewMem(), f), "d", journal.Always,
-		options{start: true, state: runtime.Config{SnapshotInterval: time.Millisecond}, store: embedded.Config{FreeBytes: free}})
+	s := mustBoot(
+		t,
+		errorfs.Wrap(vfs.NewMem(), f),
+		"d",
+		journal.Always,
+		options{
+			start: true,
+			state: runtime.Config{SnapshotInterval: time.Millisecond},
+			store: embedded.Config{FreeBytes: free},
+		},
+	)
 	p := s.connect()
 	furnish(t, p)
 	count := func() bool { return p.call(t, "kernel", "RecordUsage", `{"pid":"p","llm_calls":1}`).ok }
@@ -262,7 +271,8 @@ func counted(t *testing.T, fs vfs.FS, mode journal.Mode) int {
 }
 
 // testFaults lets a server work with a fault at one operation after the other. It stops for good,
-// nothing is acknowledged afterwards, and the one that opens the directory anew finds all that was.
+// nothing is acknowledged afterwards, and the one that opens the directory again finds all that
+// was.
 func testFaults(t *testing.T, mode journal.Mode, step int64, make func() *fault, must bool) {
 	died := 0
 	for from := int64(0); ; from += step {

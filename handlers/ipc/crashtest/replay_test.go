@@ -18,7 +18,12 @@ import (
 // crowded is a service whose tables are small and whose entries do not stay for long.
 func crowded(c *clock) runtime.Config {
 	return runtime.Config{
-		KernelConfig: kernel.Config{MaxProcesses: 12, MaxRateLimitUsers: 5, DequeueLease: 20 * time.Second, ProcessRetention: 50 * time.Second},
+		KernelConfig: kernel.Config{
+			MaxProcesses:      12,
+			MaxRateLimitUsers: 5,
+			DequeueLease:      20 * time.Second,
+			ProcessRetention:  50 * time.Second,
+		},
 		OrchestrationConfig: orchestration.Config{MaxSessions: 5, MaxEnvelopes: 6,
 			SessionRetention: 40 * time.Second, EnvelopeRetention: 40 * time.Second},
 		Now: c.now,

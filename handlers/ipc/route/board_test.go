@@ -37,9 +37,14 @@ type cluster struct {
 // newCluster makes a cluster of memory services; change may be nil.
 func newCluster(tb testing.TB, partitions int, change func(*Config, *ipc.Config, *runtime.Config)) *cluster {
 	c := &cluster{tb: tb, now: connection.Instant{Mono: 1e15, Wall: 1700000000000}}
-	cfg := Config{Config: upstream.Config{Partitions: partitions, Dial: func(context.Context, int, string) (net.Conn, context.Context, error) {
-		return nil, nil, errors.New("the boards of the test connect legs")
-	}}}
+	cfg := Config{
+		Config: upstream.Config{
+			Partitions: partitions,
+			Dial: func(context.Context, int, string) (net.Conn, context.Context, error) {
+				return nil, nil, errors.New("the boards of the test connect legs")
+			},
+		},
+	}
 	var core ipc.Config
 	state := runtime.Config{Partitions: partitions, Now: func() connection.Instant { return c.now }}
 	state.DequeueLease = -1

@@ -136,7 +136,13 @@ func TestBadInput(t *testing.T) {
 // TestMaxConnections: clients are taken up to the limit, also after it was changed; those above a
 // lower one stay.
 func TestMaxConnections(t *testing.T) {
-	r, err := route.New(route.Config{Config: upstream.Config{Partitions: 2}, MaxConnections: 1, Refuse: func(dst []byte) []byte { return append(dst, "full"...) }})
+	r, err := route.New(
+		route.Config{
+			Config:         upstream.Config{Partitions: 2},
+			MaxConnections: 1,
+			Refuse:         func(dst []byte) []byte { return append(dst, "full"...) },
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,11 @@ func (s *session) query(whole []byte) bool {
 	if s.waiting > 0 && s.waiting+len(whole) > unsentBytes {
 		return false
 	}
-	q := &query{s: s, id: bytes.Clone(s.req.ID), partition: int(s.r.owners.PartitionOf(placement.Topic, s.field[0].Data))}
+	q := &query{
+		s:         s,
+		id:        bytes.Clone(s.req.ID),
+		partition: int(s.r.owners.PartitionOf(placement.Topic, s.field[0].Data)),
+	}
 	q.number = s.add(q)
 	if !s.ask(q.partition, q.number, len(q.id), "commbus", "Query", s.req.Body) {
 		delete(s.calls, q.number)

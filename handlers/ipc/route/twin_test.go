@@ -144,9 +144,19 @@ func (w *twins) step() {
 func TestTwin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := rapid.IntRange(1, 4).Draw(rt, "streams")
-		w := &twins{t: rt, c: newCluster(quiet{t}, 3, func(_ *Config, core *ipc.Config, _ *runtime.Config) { core.MaxStreamsPerConnection = limit })}
+		w := &twins{
+			t: rt,
+			c: newCluster(
+				quiet{t},
+				3,
+				func(_ *Config, core *ipc.Config, _ *runtime.Config) { core.MaxStreamsPerConnection = limit },
+			),
+		}
 		defer w.c.close()
-		w.one = ipc.NewService(ipc.Config{MaxStreamsPerConnection: limit}, runtime.New(runtime.Config{Now: func() connection.Instant { return w.c.now }}))
+		w.one = ipc.NewService(
+			ipc.Config{MaxStreamsPerConnection: limit},
+			runtime.New(runtime.Config{Now: func() connection.Instant { return w.c.now }}),
+		)
 		defer w.one.Runtime().Close()
 		w.connect(0)
 		w.connect(1)

@@ -241,7 +241,10 @@ func TestUnread(t *testing.T) {
 			if !woken {
 				s.eventually("a report", func() bool { return strings.Contains(s.log.String(), report) })
 				s.eventually("the gauge", func() bool { // it is set behind the last report
-					return strings.Contains(s.request("GET", "/metrics", "", "").text, "unread_dormant_participants 1\n")
+					return strings.Contains(
+						s.request("GET", "/metrics", "", "").text,
+						"unread_dormant_participants 1\n",
+					)
 				})
 				s.post("ack_read", executioner, `{"thread_id":"`+id+`","last_read_seq":1}`)
 				s.eventually("the end of it", func() bool {

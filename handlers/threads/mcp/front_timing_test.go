@@ -45,8 +45,13 @@ func (idle) Refused(*method.Caller, string, *method.Fault) {}
 // benchmark measures post_message of a revision, through the front or through the SDK.
 func benchmark(b *testing.B, version string, front bool) {
 	claims, _ := verify("good")
-	h := New(Config{CallsPerMinute: 1_000_000_000, Surface: method.Surface{Rows: method.Rows, Dispatcher: idle{}, IDs: fixedID,
-		Verify: func(string) (*token.Claims, error) { return claims, nil }}})
+	h := New(
+		Config{
+			CallsPerMinute: 1_000_000_000,
+			Surface: method.Surface{Rows: method.Rows, Dispatcher: idle{}, IDs: fixedID,
+				Verify: func(string) (*token.Claims, error) { return claims, nil }},
+		},
+	)
 	meta := ""
 	if version == latest {
 		meta = `,"_meta":{` + newMeta + `{},"io.modelcontextprotocol/clientInfo":{"name":"n","version":"1"}}`

@@ -19,7 +19,7 @@ func claimsOf(n int) *token.Claims {
 	return &token.Claims{Workspace: fmt.Sprint("wk_", n%2), Agent: fmt.Sprint("agent_", n/2)}
 }
 
-// TestLimiterModel compares a limiter with buckets that are computed anew from all calls before.
+// TestLimiterModel compares a limiter with buckets that are computed again from all calls before.
 func TestLimiterModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.SampledFrom([]int{1, 2, 6, 60}).Draw(t, "rate")

@@ -14,9 +14,12 @@ import (
 
 // TestTable sends what the table of threads §2.2 names.
 func TestTable(t *testing.T) {
-	s := start(t, Config{Surface: method.Surface{ResourceMetadata: "https://x/.well-known/oauth-protected-resource/mcp"},
-		PublicURL:      "https://Threads.example:8443/base",
-		AllowedOrigins: []string{"https://page.example"}, AllowedHosts: []string{"box", "other.example:80"}})
+	s := start(
+		t,
+		Config{Surface: method.Surface{ResourceMetadata: "https://x/.well-known/oauth-protected-resource/mcp"},
+			PublicURL:      "https://Threads.example:8443/base",
+			AllowedOrigins: []string{"https://page.example"}, AllowedHosts: []string{"box", "other.example:80"}},
+	)
 	const ok = `{"thread_id":"th_1"}`
 	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	f := func(why, httpMethod string, lines head, body string, status int, parts ...string) reply {

@@ -43,7 +43,12 @@ type Lines struct {
 
 // NewLines returns a server; end it with Shutdown.
 func NewLines(cfg Config) *Lines {
-	l := &Lines{router: newRouter(cfg), Book: httpd.NewBook("threads", "threads"), within: lines.AuthWithin, sends: sendWithin}
+	l := &Lines{
+		router: newRouter(cfg),
+		Book:   httpd.NewBook("threads", "threads"),
+		within: lines.AuthWithin,
+		sends:  sendWithin,
+	}
 	l.drains, l.drain = context.WithCancel(l.ctx)
 	l.host = stream.NewHost(stream.Config{Protocol: "threads", MaxConnections: l.cfg.MaxConnections, Files: l.cfg.Files, Logger: l.cfg.Logger,
 		Refuse: func(dst []byte) []byte {

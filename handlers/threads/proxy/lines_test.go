@@ -245,7 +245,10 @@ func TestLinesShutdownIsBounded(t *testing.T) {
 func TestGuestWrites(t *testing.T) {
 	here, there := net.Pipe()
 	defer here.Close()
-	g := &guest{Conn: (httpd.NewBook("x", "x")).Enter(there, "x"), l: &Lines{router: newRouter(Config{}), sends: 20 * time.Millisecond}}
+	g := &guest{
+		Conn: (httpd.NewBook("x", "x")).Enter(there, "x"),
+		l:    &Lines{router: newRouter(Config{}), sends: 20 * time.Millisecond},
+	}
 	defer g.Conn.Close()
 	taken := make(chan string)
 	go func() {

@@ -94,8 +94,14 @@ func newOwner(t testing.TB, verifier *token.Verifier, limits rest.Limits) *owner
 	}
 	service := threads.New(threads.Config{Engine: engine, Await: st.Await, Busy: func(string) bool { return false }})
 	peers, issuers := token.NewPeers(100_000), []string{issuer}
-	surface := method.Surface{Rows: method.Rows, Dispatcher: service, Verify: verifier.Verify, Peers: peers, IDs: fixedID,
-		ResourceMetadata: mcp.MetadataURL("https://x", issuers)}
+	surface := method.Surface{
+		Rows:             method.Rows,
+		Dispatcher:       service,
+		Verify:           verifier.Verify,
+		Peers:            peers,
+		IDs:              fixedID,
+		ResourceMetadata: mcp.MetadataURL("https://x", issuers),
+	}
 	handler := mcp.New(mcp.Config{Surface: surface, CallsPerMinute: 1_000_000})
 	o := &owner{web: rest.New(rest.Config{Surface: surface, MCP: handler,
 		Metadata: mcp.Metadata("https://x", issuers), Audit: service.Audit, Jobs: service.Jobs, Limits: limits})}

@@ -48,7 +48,9 @@ func NewWeb(cfg Config) *Web { return newWeb(cfg, rest.Limits{Connections: cfg.M
 func newWeb(cfg Config, limits rest.Limits) *Web {
 	w := &Web{router: newRouter(cfg), idle: legIdle, gone: goneWithin, clients: map[net.Conn]*client{}}
 	w.buffers.New = func() any { return new([copyBytes]byte) }
-	w.Server = rest.New(rest.Config{Forward: w, Limits: limits, Surface: method.Surface{IDs: w.cfg.IDs, Logger: w.cfg.Logger}})
+	w.Server = rest.New(
+		rest.Config{Forward: w, Limits: limits, Surface: method.Surface{IDs: w.cfg.IDs, Logger: w.cfg.Logger}},
+	)
 	return w
 }
 

@@ -248,10 +248,19 @@ func TestSilentOwner(t *testing.T) {
 		}
 		ended <- err
 	}()
-	w := newWeb(Config{IDs: fixedID, Config: upstream.Config{Partitions: 1, Dial: func(context.Context, int, string) (net.Conn, context.Context, error) {
-		nc, err := net.Dial("tcp4", ln.Addr().String())
-		return nc, context.Background(), err
-	}}}, rest.Limits{})
+	w := newWeb(
+		Config{
+			IDs: fixedID,
+			Config: upstream.Config{
+				Partitions: 1,
+				Dial: func(context.Context, int, string) (net.Conn, context.Context, error) {
+					nc, err := net.Dial("tcp4", ln.Addr().String())
+					return nc, context.Background(), err
+				},
+			},
+		},
+		rest.Limits{},
+	)
 	w.gone = time.Millisecond
 	clients, served := listen(t), make(chan error)
 	go func() { served <- w.Serve(clients) }()
@@ -300,7 +309,11 @@ func TestManyLastRequests(t *testing.T) {
 
 // TestSlowClients has the same limits of time with one server and through a router.
 func TestSlowClients(t *testing.T) {
-	limits := rest.Limits{BodyTimeout: 50 * time.Millisecond, HeaderTimeout: 50 * time.Millisecond, IdleTimeout: 50 * time.Millisecond}
+	limits := rest.Limits{
+		BodyTimeout:   50 * time.Millisecond,
+		HeaderTimeout: 50 * time.Millisecond,
+		IdleTimeout:   50 * time.Millisecond,
+	}
 	one, c := direct(t, limits), newCluster(t, 3, limits, nil)
 	fill := tokens(three)
 	const head = " HTTP/1.1\nHost: x\nAuthorization: Bearer $LEAD2\nContent-Type: application/json\n"

@@ -84,7 +84,11 @@ func FuzzHTTP(f *testing.F) {
 		f.Fatal(err)
 	}
 	mcp := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
-	s := startOn(f, ln, Config{Surface: method.Surface{Dispatcher: echo{}}, MCP: mcp, Limits: Limits{BodyBytes: fuzzBody}})
+	s := startOn(
+		f,
+		ln,
+		Config{Surface: method.Surface{Dispatcher: echo{}}, MCP: mcp, Limits: Limits{BodyBytes: fuzzBody}},
+	)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := net.Dial("unix", s.addr)
 		if err != nil {

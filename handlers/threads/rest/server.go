@@ -55,15 +55,17 @@ func New(cfg Config) *Server {
 	s.exchanges.New = func() any { return new(exchange) }
 	s.addRoutes()
 	book := httpd.NewBook("threads", cmp.Or(cfg.Name, "threads-http"))
-	s.Server = httpd.NewServer(httpd.Config{What: "HTTP", Book: book, Connections: s.limits.Connections, Logger: cfg.Logger,
-		HTTP: &http.Server{
-			Handler:                      http.HandlerFunc(s.serveHTTP),
-			DisableGeneralOptionsHandler: true, // OPTIONS * is a path we do not have, like any other
-			ReadHeaderTimeout:            s.limits.HeaderTimeout,
-			WriteTimeout:                 s.limits.WriteTimeout,
-			IdleTimeout:                  s.limits.IdleTimeout,
-			MaxHeaderBytes:               s.limits.HeaderBytes,
-		}})
+	s.Server = httpd.NewServer(
+		httpd.Config{What: "HTTP", Book: book, Connections: s.limits.Connections, Logger: cfg.Logger,
+			HTTP: &http.Server{
+				Handler:                      http.HandlerFunc(s.serveHTTP),
+				DisableGeneralOptionsHandler: true, // OPTIONS * is a path we do not have, like any other
+				ReadHeaderTimeout:            s.limits.HeaderTimeout,
+				WriteTimeout:                 s.limits.WriteTimeout,
+				IdleTimeout:                  s.limits.IdleTimeout,
+				MaxHeaderBytes:               s.limits.HeaderBytes,
+			}},
+	)
 	if cfg.Forward != nil {
 		s.HTTP.ConnState = func(nc net.Conn, state http.ConnState) {
 			if state == http.StateClosed {

@@ -127,7 +127,11 @@ func (r *rig) receiver(session, name string) (id, file string) {
 	r.t.Helper()
 	file = filepath.Join(r.dir, name+".raw")
 	id = r.window(session, name, os.Args[0], "receive", file)
-	kit.Until(r.t, "the receiver is ready", func() bool { return strings.Contains(r.tmux("capture-pane", "-p", "-t", id), "ready") })
+	kit.Until(
+		r.t,
+		"the receiver is ready",
+		func() bool { return strings.Contains(r.tmux("capture-pane", "-p", "-t", id), "ready") },
+	)
 	return id, file
 }
 

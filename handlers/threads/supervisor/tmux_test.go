@@ -81,7 +81,11 @@ func TestTargets(t *testing.T) {
 	r.window("agents_core", "twin", "tee", os.DevNull)
 	r.tmux("set-option", "-g", "remain-on-exit", "on")
 	dead := r.window("agents_core", "dead", "true", "x")
-	kit.Until(t, "the program ends", func() bool { return r.tmux("display-message", "-p", "-t", dead, "#{pane_dead}") == "1" })
+	kit.Until(
+		t,
+		"the program ends",
+		func() bool { return r.tmux("display-message", "-p", "-t", dead, "#{pane_dead}") == "1" },
+	)
 	r.window("agents_core", "two", "tee", os.DevNull)
 	r.tmux("split-window", "-d", "-t", "=agents_core:two", "tee", filepath.Join(r.dir, "2.tee"))
 	shell := r.window("agents_core", "shell", "/bin/sh")
@@ -347,7 +351,11 @@ func TestFailingCommands(t *testing.T) {
 		f("paste-buffer -p", action, SendKeysError)
 		r.wantFile(file, "")
 	}
-	kit.Until(t, "what a command left behind ends", func() bool { return gone(strings.TrimSpace(contents(r.dir + "/pid"))) })
+	kit.Until(
+		t,
+		"what a command left behind ends",
+		func() bool { return gone(strings.TrimSpace(contents(r.dir + "/pid"))) },
+	)
 	f("send-keys -t", "exit 1", SendKeysError)
 	r.deliverBy(r.tmuxAt(r.script("#!/no/such/program\n")), Attempt{Runtime: "agents_core:reviewer.0"}, SendKeysError)
 }

@@ -137,7 +137,22 @@ func New(cfg Config) (*Verifier, error) {
 func (v *Verifier) open() error {
 	sources := 0
 	c := &v.cfg
-	mark := fmt.Appendf(nil, "%q %d %d", []string{c.JWKSURL, c.JWKSFile, c.PublicKeyFile, c.HS256SecretFile, c.Issuer, c.Audience, c.RevocationFile, c.WorkspaceID}, c.ClockSkew, c.MaxTokenTTL)
+	mark := fmt.Appendf(
+		nil,
+		"%q %d %d",
+		[]string{
+			c.JWKSURL,
+			c.JWKSFile,
+			c.PublicKeyFile,
+			c.HS256SecretFile,
+			c.Issuer,
+			c.Audience,
+			c.RevocationFile,
+			c.WorkspaceID,
+		},
+		c.ClockSkew,
+		c.MaxTokenTTL,
+	)
 	for _, s := range []struct {
 		name  string
 		parse func([]byte) ([]key, error)

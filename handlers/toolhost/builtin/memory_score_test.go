@@ -111,7 +111,7 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// TestMMR compares with the definition: similarities are looked up anew for every choice.
+// TestMMR compares with the definition: similarities are looked up again for every choice.
 func TestMMR(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const dim = 16

@@ -16,7 +16,7 @@
 // "fsize_mb","nofile"} can only lower limits; env has at most 256 variables of 64 KiB together; a
 // manifest is a regular file; null is a value, not absence.
 //
-// Not implemented, on purpose: signatures of toolpacks, and judging inputs by their schema.
+// Out of scope: signatures of toolpacks, and judging inputs by their schema.
 package manifest
 
 import (

@@ -21,7 +21,7 @@
 // its time is over. Its question is in a file that only this user can read and that is removed
 // afterwards. Guards do not contain an enemy. A descendant with a session of its own is not ended.
 //
-// Not implemented, on purpose: a policy's stderr (toolhost D27), and further selectors in the
+// Out of scope: a policy's stderr (toolhost D27), and further selectors in the
 // server.
 package selector
 

@@ -175,7 +175,7 @@ type Step struct {
 	RunID  string
 	// Number counts the steps of the run from 0.
 	Number int
-	// Selection is what was chosen; it means nothing with BREAKER_TRIP.
+	// Selection is what was chosen; it is unset with BREAKER_TRIP.
 	Selection Selection
 	// PickAID is the tool that was picked, or empty.
 	PickAID string

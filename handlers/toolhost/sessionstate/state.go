@@ -18,7 +18,7 @@
 // escapes in a name change nothing. Where several things are wrong, the order of the table in §3.6
 // decides which is named, then the lower slot and the earlier member.
 //
-// Not implemented, on purpose: reading content_json, and versions of a state (toolhost D13).
+// Out of scope: reading content_json, and versions of a state (toolhost D13).
 package sessionstate
 
 import (

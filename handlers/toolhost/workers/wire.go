@@ -37,7 +37,7 @@
 // What a worker started ends with its group. If SIGKILL ends the server, the kernel ends the
 // workers, but what they started outlives both.
 //
-// Not implemented, on purpose: finding processes that left their group and session, confinement
+// Out of scope: finding processes that left their group and session, confinement
 // beyond limits and a clean environment, and files, network or environment for modules.
 package workers
 

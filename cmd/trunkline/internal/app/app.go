@@ -71,7 +71,7 @@ type Options struct {
 	// Recovered is called once, when the store was read and before the first client is served. nil:
 	// nothing is.
 	Recovered func()
-	// Reload reads the settings anew, from where they came. Hangup delivers orders to do so, one
+	// Reload reads the settings again, from where they came. Hangup delivers orders to do so, one
 	// that waits at most. nil: nothing is reloaded.
 	Reload func() (*config.Config, error)
 	Hangup <-chan os.Signal
@@ -374,7 +374,11 @@ func (s *server) listening(to io.Writer, ls ...*listener) {
 		l.show(to)
 		for _, b := range l.bounds() {
 			if b.open {
-				s.log.Warn(l.access.Key("insecure_bind")+" is on: anybody who reaches this address may use it", "addr", b.addr)
+				s.log.Warn(
+					l.access.Key("insecure_bind")+" is on: anybody who reaches this address may use it",
+					"addr",
+					b.addr,
+				)
 			}
 		}
 	}

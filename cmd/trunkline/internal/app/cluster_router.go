@@ -88,8 +88,13 @@ var routerMetrics = []metric[route.Stats]{
 
 // routedThreadMetrics are those of a node where there are several partitions, and agent threads.
 var routedThreadMetrics = []metric[routing]{
-	{Family: obs.Family{Name: "trunkline_threads_router_clients", Help: "Clients of agent threads of this node, by surface.",
-		Kind: obs.Gauge, Labels: []string{"surface"}},
+	{
+		Family: obs.Family{
+			Name:   "trunkline_threads_router_clients",
+			Help:   "Clients of agent threads of this node, by surface.",
+			Kind:   obs.Gauge,
+			Labels: []string{"surface"},
+		},
 		series: func(r *routing, put putSeries) {
 			web, _, _ := r.web.totals()
 			lines, _, _ := r.lines.totals()

@@ -28,7 +28,7 @@ func TestANodeWaitsForItsServers(t *testing.T) {
 }
 
 // TestARecoveryThatMayFollowAnew: a node that has lost the race for the log, or is too far behind
-// it, follows anew; one with a damaged log, or that is to give records up, ends.
+// it, follows again; one with a damaged log, or that is to give records up, ends.
 func TestARecoveryThatMayFollowAnew(t *testing.T) {
 	of := func(err error) error { return fmt.Errorf("cannot recover: %w", &unrecovered{err: err}) }
 	for _, err := range []error{replicated.ErrNotOwner, replicated.ErrRebuild, errors.New("cannot read snapshot")} {

@@ -48,7 +48,11 @@ func TestConsoleOfPartitions(t *testing.T) {
 	for p, r := range s.replicas() {
 		boss := threadstore.Actor{Workspace: fmt.Sprint("w", p), Agent: "boss", Rank: threadstore.Coordinator}
 		for range 3 {
-			id, _, refused := r.kernel.rt.Threads.Create(&boss, &threadstore.NewThread{Title: []byte("title"), Participants: [][]byte{[]byte("boss")}}, time.Now().UnixMilli())
+			id, _, refused := r.kernel.rt.Threads.Create(
+				&boss,
+				&threadstore.NewThread{Title: []byte("title"), Participants: [][]byte{[]byte("boss")}},
+				time.Now().UnixMilli(),
+			)
 			if refused.Code != threadstore.OK {
 				t.Fatal(refused)
 			}

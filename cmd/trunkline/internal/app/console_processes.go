@@ -39,7 +39,13 @@ func (p *consolePages) cursor(r *replica, cursor uint64) (from uint64, number fu
 }
 
 // listProcesses adds those of one service that were created after a number.
-func listProcesses(list *console.ProcessList, rt *runtime.Runtime, f *console.ProcessFilter, after uint64, number func(created uint64) uint64) {
+func listProcesses(
+	list *console.ProcessList,
+	rt *runtime.Runtime,
+	f *console.ProcessFilter,
+	after uint64,
+	number func(created uint64) uint64,
+) {
 	last := number(after)
 	rt.Kernel.List(&kernel.ListFilter{Cursor: after}, func(pcb *kernel.PCB) bool {
 		if len(list.Processes) == f.Limit || list.Scanned == f.Scan {

@@ -31,9 +31,16 @@ type endpoint struct {
 // and nothing is read from the store before Recover: clients may connect, and wait.
 func openEndpoint(cfg *config.Config, o Options) (_ *endpoint, err error) {
 	rt := runtime.New(runtimeConfig(cfg, o))
-	k, l := &cfg.Kernel, &listener{label: "kernel ipc", section: "kernel", protocol: protocolIPC, service: kernelService,
-		access: &cfg.Kernel.Access, name: o.named(protocolIPC), legs: o.cluster.Several(),
-		most: func(c *config.Config) int { return o.cluster.Legs(c.Kernel.MaxConnections) }}
+	k, l := &cfg.Kernel, &listener{
+		label:    "kernel ipc",
+		section:  "kernel",
+		protocol: protocolIPC,
+		service:  kernelService,
+		access:   &cfg.Kernel.Access,
+		name:     o.named(protocolIPC),
+		legs:     o.cluster.Several(),
+		most:     func(c *config.Config) int { return o.cluster.Legs(c.Kernel.MaxConnections) },
+	}
 	e := &endpoint{listener: l, rt: rt, svc: ipc.NewService(serviceConfig(cfg, o), rt), options: o}
 	if e.store, err = newStorage(&cfg.Store, rt, o); err != nil {
 		return nil, err

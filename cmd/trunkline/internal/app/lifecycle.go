@@ -31,7 +31,11 @@ func (s *server) grace() time.Duration { return s.cfg.Load().Kernel.ShutdownGrac
 func (s *server) openReplicas() error {
 	c := s.options.cluster
 	if s.options.RecoverTo != 0 && c.Several() {
-		return fmt.Errorf("cannot recover to index %d: the journal has %d partitions, each with indexes of its own", s.options.RecoverTo, c.Partitions())
+		return fmt.Errorf(
+			"cannot recover to index %d: the journal has %d partitions, each with indexes of its own",
+			s.options.RecoverTo,
+			c.Partitions(),
+		)
 	}
 	for n := range c.Partitions() {
 		c, err := s.newReplica(n, false)

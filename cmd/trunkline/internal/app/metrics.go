@@ -199,15 +199,15 @@ var storeMetrics = []metric[storeReading]{
 		func(s *storeReading) float64 { return float64(s.disk.DiskBytes) }),
 	gauge("trunkline_store_wal_bytes", "Bytes that log files take on the disk, laid out ahead included.",
 		func(s *storeReading) float64 { return float64(s.disk.WALBytes) }),
-	gauge("trunkline_store_table_bytes", "Bytes of sorted files in store.dir.",
+	gauge("trunkline_store_table_bytes", "Bytes of SSTables in store.dir.",
 		func(s *storeReading) float64 { return float64(s.disk.TableBytes) }),
 	gauge("trunkline_store_tables", "Sorted files in store.dir.",
 		func(s *storeReading) float64 { return float64(s.disk.Tables) }),
-	gauge("trunkline_store_memtable_bytes", "Bytes in memory that wait for their sorted file.",
+	gauge("trunkline_store_memtable_bytes", "Bytes in memory that wait for their SSTable.",
 		func(s *storeReading) float64 { return float64(s.disk.MemTableBytes) }),
-	counter("trunkline_store_flushed_bytes_total", "Bytes of sorted files written from memory.",
+	counter("trunkline_store_flushed_bytes_total", "Bytes of SSTables written from memory.",
 		func(s *storeReading) float64 { return float64(s.disk.FlushedBytes) }),
-	counter("trunkline_store_compacted_bytes_total", "Bytes of sorted files written by merging others.",
+	counter("trunkline_store_compacted_bytes_total", "Bytes of SSTables written by merging others.",
 		func(s *storeReading) float64 { return float64(s.disk.CompactedBytes) }),
 	{Family: obs.Family{Name: "trunkline_store_free_bytes", Help: "Free bytes of the disk of store.dir; nothing where it is not known.", Kind: obs.Gauge},
 		series: func(s *storeReading, put putSeries) {
@@ -228,7 +228,12 @@ var storeMetrics = []metric[storeReading]{
 func (s *server) register(reg *obs.Registry) error {
 	err := errors.Join(
 		addReplicas(s, reg, serviceMetrics, (*replica).stats),
-		addReplicas(s, reg, socketMetrics, func(r *replica) *stream.Snapshot { st := r.kernel.loops.Stats(); return &st }),
+		addReplicas(
+			s,
+			reg,
+			socketMetrics,
+			func(r *replica) *stream.Snapshot { st := r.kernel.loops.Stats(); return &st },
+		),
 		addReplicas(s, reg, threadMetrics, (*replica).threadStats),
 		s.registerLatency(reg, s.options.recorder),
 	)

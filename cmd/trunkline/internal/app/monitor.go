@@ -32,9 +32,13 @@ func (s *server) monitor(conn string, payload int) (ops.Monitor, error) {
 			Hint: "everyone who reaches the admin address could read them; set admin.monitor_payloads=true to allow it"}
 	}
 	name, number, _ := strings.Cut(conn, "-")
-	if standby := s.options.cluster.Standing().Standby(); standby != "" && s.router == nil && name != "exacta" { // projects stay on their node
-		return nil, &ops.Refusal{Status: http.StatusServiceUnavailable, Text: fmt.Sprintf("cannot monitor connection %q here: %s", conn, standby),
-			Hint: "clients of a standby are connections of the owner: ask the admin address of that node"}
+	if standby := s.options.cluster.Standing().Standby(); standby != "" && s.router == nil &&
+		name != "exacta" { // projects stay on their node
+		return nil, &ops.Refusal{
+			Status: http.StatusServiceUnavailable,
+			Text:   fmt.Sprintf("cannot monitor connection %q here: %s", conn, standby),
+			Hint:   "clients of a standby are connections of the owner: ask the admin address of that node",
+		}
 	}
 	id, err := strconv.ParseUint(number, 10, 64)
 	of := s.loopsOf(name)

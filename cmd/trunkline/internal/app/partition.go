@@ -29,7 +29,7 @@ type damagedCluster struct{ error }
 // Unwrap returns what was found.
 func (d damagedCluster) Unwrap() error { return d.error }
 
-// againPause is left before a journal is followed anew, which may fail for the same reason.
+// againPause is left before a journal is followed again, which may fail for the same reason.
 const againPause = time.Second
 
 // handOverGrace is how long a replica may take to answer what was asked when it is handed over, and

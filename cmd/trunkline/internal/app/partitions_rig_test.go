@@ -92,7 +92,16 @@ func (r *partitionsRig) bind(cfg *config.Config, id string) *server {
 		conn, err := l.Local(kernelService).Dial(ctx, client)
 		return conn, l.Ended(), err
 	}
-	s, err := bind(cfg, Options{Build: obs.ReadBuild("test", "rev"), Logger: log, Banner: io.Discard, cluster: control.New(nc), dial: dial})
+	s, err := bind(
+		cfg,
+		Options{
+			Build:   obs.ReadBuild("test", "rev"),
+			Logger:  log,
+			Banner:  io.Discard,
+			cluster: control.New(nc),
+			dial:    dial,
+		},
+	)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -246,7 +246,12 @@ func TestStopDuringRecovery(t *testing.T) {
 // recovered opens the storage that the settings name on state machines of its own. interruptAt is
 // the number of the call to the store before which an interrupt comes, 0 for none; calls is how
 // many there were.
-func recovered(t *testing.T, to journal.Index, interruptAt int, set ...string) (rt *runtime.Runtime, calls int, err error) {
+func recovered(
+	t *testing.T,
+	to journal.Index,
+	interruptAt int,
+	set ...string,
+) (rt *runtime.Runtime, calls int, err error) {
 	t.Helper()
 	c := settings(t, set...)
 	logger := slog.New(slog.DiscardHandler)
@@ -296,7 +301,14 @@ func TestInterruptedAnywhere(t *testing.T) {
 			}
 			back, _, err := recovered(t, 0, 0, set...)
 			if err != nil || back.Store.Digest() != first.Store.Digest() {
-				t.Fatalf("to %d: after an interruption at call %d: digest %x, want %x, %v", to, n, back.Store.Digest(), first.Store.Digest(), err)
+				t.Fatalf(
+					"to %d: after an interruption at call %d: digest %x, want %x, %v",
+					to,
+					n,
+					back.Store.Digest(),
+					first.Store.Digest(),
+					err,
+				)
 			}
 		}
 		if interrupted < steps/2 {

@@ -117,7 +117,10 @@ func (c *replica) ownListeners() {
 		}
 		for _, b := range l.bound {
 			if b.tls != nil {
-				l.peers = append(l.peers, bound{ln: tls.NewListener(node.Service(l.service+withTLS, c.partition), b.tls), kind: kindTLS})
+				l.peers = append(
+					l.peers,
+					bound{ln: tls.NewListener(node.Service(l.service+withTLS, c.partition), b.tls), kind: kindTLS},
+				)
 				break
 			}
 		}

@@ -76,7 +76,18 @@ func newStorage(c *config.Store, rt *runtime.Runtime, o Options) (*storage, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &storage{cfg: c, rows: filepath.Join(c.Dir, o.lease.DirOf(embedded.RowsDir)), mode: mode, recoverTo: o.RecoverTo, rt: rt, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace, meter: newStorageMeter(o.recorder)}
+	s := &storage{
+		cfg:       c,
+		rows:      filepath.Join(c.Dir, o.lease.DirOf(embedded.RowsDir)),
+		mode:      mode,
+		recoverTo: o.RecoverTo,
+		rt:        rt,
+		options:   o,
+		logger:    o.Logger,
+		opener:    o.openStore,
+		patience:  interruptGrace,
+		meter:     newStorageMeter(o.recorder),
+	}
 	if o.lease != nil {
 		s.opener = sharedOpener(o.lease)
 	} else if s.opener == nil {
@@ -122,7 +133,11 @@ func (s *storage) open() error {
 		_ = log.Close()
 		return err
 	}
-	ro := store.RecoverOptions{Full: disk.Full, Broken: disk.Broken, Progress: func(p store.RecoverProgress) { s.progress.report(p, time.Now()) }}
+	ro := store.RecoverOptions{
+		Full:     disk.Full,
+		Broken:   disk.Broken,
+		Progress: func(p store.RecoverProgress) { s.progress.report(p, time.Now()) },
+	}
 	if l := s.options.lease; l != nil {
 		ro.Beat, ro.Stale = l.Beats, l.Stale
 	}

@@ -71,7 +71,12 @@ type threadEndpoint struct {
 
 // openThreads binds the listeners of agent threads, which are those of the router where there are
 // several partitions; nil where agent threads are closed.
-func openThreads(cfg *config.Config, rt *runtime.Runtime, shared *threadServer, o Options) (_ *threadEndpoint, err error) {
+func openThreads(
+	cfg *config.Config,
+	rt *runtime.Runtime,
+	shared *threadServer,
+	o Options,
+) (_ *threadEndpoint, err error) {
 	if shared == nil {
 		return nil, nil
 	}
@@ -185,7 +190,7 @@ var threadMetrics = []metric[threadStats]{
 	gauge("trunkline_threads_key_bytes", "Memory of the filters of idempotency keys.", func(s *threadStats) float64 { return float64(s.KeyBytes) }),
 	gauge("trunkline_rows_disk_bytes", "Bytes of the rows on the disk.", func(s *threadStats) float64 { return float64(s.rows.DiskBytes) }),
 	gauge("trunkline_rows_memory_bytes", "Memory of the rows: cache, rows without a file, open files.", func(s *threadStats) float64 { return float64(s.rows.MemoryBytes) }),
-	counter("trunkline_rows_flushed_bytes_total", "Bytes of rows written into sorted files.", func(s *threadStats) float64 { return float64(s.rows.FlushedBytes) }),
+	counter("trunkline_rows_flushed_bytes_total", "Bytes of rows written into SSTables.", func(s *threadStats) float64 { return float64(s.rows.FlushedBytes) }),
 	counter("trunkline_rows_merged_bytes_total", "Bytes of rows written by merges of files.", func(s *threadStats) float64 { return float64(s.rows.MergedBytes) }),
 	{Family: obs.Family{Name: "trunkline_threads_lines_sessions", Help: "Open connections of lines.", Kind: obs.Gauge}, series: func(s *threadStats, put putSeries) {
 		if s.lines != nil {

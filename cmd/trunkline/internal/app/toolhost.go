@@ -29,7 +29,15 @@ func openTools(c *config.Toolhost, rt *runtime.Runtime, o Options) (*toolEndpoin
 	if len(c.ListenAddr) == 0 {
 		return nil, nil
 	}
-	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1, Events: emitTo(rt.Bus)})
+	set, err := toolset.Open(
+		toolset.Options{
+			Plugins:          c.Plugins,
+			Root:             c.Root,
+			BreakerThreshold: -1,
+			BreakerCooldown:  -1,
+			Events:           emitTo(rt.Bus),
+		},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the tools (toolhost.plugins, toolhost.root): %w", err)
 	}

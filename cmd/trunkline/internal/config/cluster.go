@@ -153,7 +153,11 @@ func (c *Config) checkCluster() problems {
 	}
 	var p problems
 	if c.Store.Mode != StoreAlways {
-		p.add("cannot use cluster.mode = %q: store.mode is %s, and what several nodes share is always synced", l.Mode, c.Store.Mode)
+		p.add(
+			"cannot use cluster.mode = %q: store.mode is %s, and what several nodes share is always synced",
+			l.Mode,
+			c.Store.Mode,
+		)
 	}
 	cluster, id := clusterNames()
 	if !cluster.MatchString(l.Name) {
@@ -166,7 +170,11 @@ func (c *Config) checkCluster() problems {
 		p.add("cannot use cluster.replicas = %d: an even number survives no more losses than one less", l.Replicas)
 	}
 	if l.ElectionTimeout > 0 && l.ElectionTimeout < minElection*time.Millisecond {
-		p.add("cannot use cluster.election_timeout_ms = %d: want 0, or %d or more", l.ElectionTimeout.Milliseconds(), minElection)
+		p.add(
+			"cannot use cluster.election_timeout_ms = %d: want 0, or %d or more",
+			l.ElectionTimeout.Milliseconds(),
+			minElection,
+		)
 	}
 	p = append(p, l.checkAddrs()...)
 	if l.Mode == ClusterNATS {
@@ -210,7 +218,9 @@ func (l *Cluster) checkEmbedded() problems {
 		p.add("cannot use %s and cluster.tls_cert_file together: nodes know each other by one of them", keySecret)
 	}
 	if l.hasTLS() && l.TLSCAFile == "" {
-		p.add("cannot use cluster.tls_cert_file: cluster.tls_ca_file is not set, and nodes check each other's certificates")
+		p.add(
+			"cannot use cluster.tls_cert_file: cluster.tls_ca_file is not set, and nodes check each other's certificates",
+		)
 	}
 	routes, err := l.routes()
 	if err != nil {
@@ -298,14 +308,23 @@ func (l *Cluster) checkNATS() problems {
 		case err != nil: // its text has the URL, maybe with a password
 			p.add("cannot use %s: an entry is no URL; want nats://host:port or tls://host:port", keyNATSURL)
 		case u.User != nil:
-			p.add("cannot use %s: the one of %s has a user in it, which everyone sees; put that into %s", keyNATSURL, u.Host, keyNATSCreds)
+			p.add(
+				"cannot use %s: the one of %s has a user in it, which everyone sees; put that into %s",
+				keyNATSURL,
+				u.Host,
+				keyNATSCreds,
+			)
 		case u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" || cmp.Or(u.Path, u.RawQuery, u.Fragment) != "":
 			p.add("cannot use %s = %q: want nats://host:port or tls://host:port", keyNATSURL, text)
 		}
 	}
 	if l.NATSSystemCredsFile == "" && !l.NATSAcceptLazySync {
-		p.add("cannot use cluster.mode = %q: whether the servers sync each write is visible to their system account alone; set %s, or accept a loss with %s=true",
-			l.Mode, keyNATSSystem, keyLazySync)
+		p.add(
+			"cannot use cluster.mode = %q: whether the servers sync each write is visible to their system account alone; set %s, or accept a loss with %s=true",
+			l.Mode,
+			keyNATSSystem,
+			keyLazySync,
+		)
 	}
 	return p
 }

@@ -265,8 +265,12 @@ func (c *Config) checkStore() problems {
 		p.add("cannot use store.dir = \"\": %s; name a directory, or keep nothing with store.mode=memory", mode)
 	}
 	if c.Kernel.MaxFrameBytes > maxStoredFrame {
-		p.add("cannot use kernel.max_frame_bytes = %d: %s, where a change must fit a record; lower it to %d, or keep nothing with store.mode=memory",
-			c.Kernel.MaxFrameBytes, mode, maxStoredFrame)
+		p.add(
+			"cannot use kernel.max_frame_bytes = %d: %s, where a change must fit a record; lower it to %d, or keep nothing with store.mode=memory",
+			c.Kernel.MaxFrameBytes,
+			mode,
+			maxStoredFrame,
+		)
 	}
 	return p
 }

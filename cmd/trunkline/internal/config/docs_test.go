@@ -42,7 +42,8 @@ func TestPagesHaveTheTable(t *testing.T) {
 	words, first, last := make(map[string]string), -1, 0
 	lines := strings.SplitAfter(string(page), "\n")
 	for i, line := range lines {
-		if cells := strings.Split(line, " | "); strings.HasPrefix(line, "| `") && strings.HasPrefix(cells[1], "`"+envPrefix) {
+		if cells := strings.Split(line, " | "); strings.HasPrefix(line, "| `") &&
+			strings.HasPrefix(cells[1], "`"+envPrefix) {
 			words[strings.Trim(cells[0], "| `")] = cells[3]
 			if last = i + 1; first < 0 {
 				first = i
@@ -62,13 +63,23 @@ func TestPagesHaveTheTable(t *testing.T) {
 		case !shown:
 			within = "text"
 		}
-		fmt.Fprintf(&rows, "| `%s` | `%s` | `%v` | %s | %s |\n", s.key, envName(s.key), cmp.Or(fmt.Sprint(s.def), `""`), within, s.help)
+		fmt.Fprintf(
+			&rows,
+			"| `%s` | `%s` | `%v` | %s | %s |\n",
+			s.key,
+			envName(s.key),
+			cmp.Or(fmt.Sprint(s.def), `""`),
+			within,
+			s.help,
+		)
 	}
 	hold(t, name, string(page), strings.Join(lines[:first], "")+rows.String()+strings.Join(lines[last:], ""))
 }
 
 var (
-	summaryShown  = regexp.MustCompile(`(?:, settings: |settings="| settings +|settings are valid \()(\d+ from [^"\n;)]*)`)
+	summaryShown = regexp.MustCompile(
+		`(?:, settings: |settings="| settings +|settings are valid \()(\d+ from [^"\n;)]*)`,
+	)
 	layerShown    = regexp.MustCompile(`(\d+) from (\S+)`)
 	defaultsShown = regexp.MustCompile(`\d+ from defaults`)
 )

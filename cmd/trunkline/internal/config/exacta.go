@@ -144,7 +144,12 @@ func (e *Exacta) check() problems {
 	for _, a := range []*Access{&e.Access, e.WS()} {
 		for _, addr := range a.ListenAddr {
 			if loop, err := isLoopback(addr); err == nil && !loop && e.AuthTokenFile == "" {
-				p.add("cannot use %s = %q: an address beyond loopback needs a token, and %s is not set", a.AddrKey(), addr, keyTokenFile)
+				p.add(
+					"cannot use %s = %q: an address beyond loopback needs a token, and %s is not set",
+					a.AddrKey(),
+					addr,
+					keyTokenFile,
+				)
 			}
 		}
 	}

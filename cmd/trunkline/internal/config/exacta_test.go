@@ -84,8 +84,15 @@ func TestExactaServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := projects.Limits{MaxParkedPerProject: 5, JournalEvents: 10000, JournalBytes: 16 << 20, ReplayCacheEntries: 4096,
-		ReplayCacheBytes: 32 << 20, PlanValidity: 7 * time.Second, LogEventLevel: "INFO"}
+	want := projects.Limits{
+		MaxParkedPerProject: 5,
+		JournalEvents:       10000,
+		JournalBytes:        16 << 20,
+		ReplayCacheEntries:  4096,
+		ReplayCacheBytes:    32 << 20,
+		PlanValidity:        7 * time.Second,
+		LogEventLevel:       "INFO",
+	}
 	real, _ := filepath.EvalSymlinks(dir)
 	if s.Limits != want || s.Debug != exacta.DebugOff || s.Seed != "t1" || !s.Clock.Fixed() ||
 		s.AllowedRoots[0] != real || s.AllowedRoots[1] != dir+"/later" {

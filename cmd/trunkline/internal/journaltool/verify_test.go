@@ -105,7 +105,7 @@ func TestDamage(t *testing.T) {
 	f("log missing", logged, "*.log", nil, want{index: 1})
 	f("stamp missing", logged, "JOURNAL", nil, want{})
 	f("manifest missing", kept, "MANIFEST-*", nil, want{})
-	// The newest sorted file holds the newest snapshot.
+	// The newest SSTable holds the newest snapshot.
 	half := func(b []byte) []byte { return b[:len(b)/2] }
 	f("newest snapshot missing", kept, "*.sst", nil, want{starts: true})
 	f("newest snapshot cut", kept, "*.sst", half, want{starts: true})
@@ -232,7 +232,7 @@ func TestChunkDamage(t *testing.T) {
 // behind.
 const secondChunk = 263_400
 
-// flipWhere flips a bit of the second chunk of a snapshot in the sorted file where the text stands.
+// flipWhere flips a bit of the second chunk of a snapshot in the SSTable where the text stands.
 func flipWhere(t *testing.T, dir string, text []byte) {
 	t.Helper()
 	names, _ := filepath.Glob(filepath.Join(dir, "*.sst"))

@@ -81,7 +81,10 @@ const readConfig = "handlers/exacta/workspace.Config"
 func TestTheProgramSetsWhatRigsSet(t *testing.T) {
 	r := repository(t)
 	const dir = "cmd/trunkline/internal/config/"
-	unset := unsetFields(r.files, r.texts[dir+"settings.go"]+r.texts[dir+"config.go"]+r.texts[dir+"threads.go"]+r.texts[dir+"exacta.go"])
+	unset := unsetFields(
+		r.files,
+		r.texts[dir+"settings.go"]+r.texts[dir+"config.go"]+r.texts[dir+"threads.go"]+r.texts[dir+"exacta.go"],
+	)
 	for _, name := range unset {
 		if leftDefault[name] == "" {
 			t.Errorf("%s is set by no code of the program: set it, or list why its default is right", name)
@@ -114,7 +117,9 @@ func unsetFields(files []goFile, settings string) []string {
 				for _, field := range st.Fields.List {
 					for _, name := range field.Names {
 						typ := f.dir + "." + spec.Name.Name
-						row := regexp.MustCompile(`"` + sections[typ] + `\.` + strings.ToLower(name.Name) + `(secs|seconds|ms)?"`)
+						row := regexp.MustCompile(
+							`"` + sections[typ] + `\.` + strings.ToLower(name.Name) + `(secs|seconds|ms)?"`,
+						)
 						if name.IsExported() && typ != readConfig && !row.MatchString(settings) {
 							unset[typ+"."+name.Name] = true
 						}

@@ -19,7 +19,7 @@ done
 `
 
 // TestEmbedder: the operator's program is one process, which is kept, is shown no token, and is
-// started anew after it failed.
+// started again after it failed.
 func TestEmbedder(t *testing.T) {
 	clean(t)
 	root, err := filepath.EvalSymlinks(t.TempDir())

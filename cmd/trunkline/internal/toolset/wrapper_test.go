@@ -68,7 +68,8 @@ func TestWrapperThatCannotBeUsed(t *testing.T) {
 	t.Setenv(wrapperName, "no-such-wrapper --strict")
 	s := open(t, plain(write(t, dir, "m.json", manifestOf(worker("AID.KEPT.v1", "w.sh", ""), declare("AID.NOOP.v1", "")))))
 	why := "cannot use the wrapper: executable not found in PATH: no-such-wrapper"
-	if _, err := s.ServerConfig(toolhost.Config{}); err == nil || err.Error() != "cannot use MACHINA_PROC_WRAPPER: executable not found in PATH: no-such-wrapper" {
+	if _, err := s.ServerConfig(toolhost.Config{}); err == nil ||
+		err.Error() != "cannot use MACHINA_PROC_WRAPPER: executable not found in PATH: no-such-wrapper" {
 		t.Errorf("it serves: %v", err)
 	}
 	if list := s.Unusable(); len(list) != 1 || list[0].AID != "AID.KEPT.v1" || list[0].Why != why {

@@ -73,7 +73,7 @@ type Method struct {
 	Failed uint64 `json:"errors"`
 }
 
-// Between compares two answers. A counter that went back is one of a server that was started anew.
+// Between compares two answers. A counter that went back is one of a server that was started again.
 func Between(before, after *obs.Overview) *Sample {
 	secs := after.At.Sub(before.At).Seconds()
 	if after.UptimeSeconds < before.UptimeSeconds {

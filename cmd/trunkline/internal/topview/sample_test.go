@@ -33,8 +33,8 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestBetweenStarts: the counters of a server that was started anew begin at 0, and a method may be
-// new.
+// TestBetweenStarts: the counters of a server that was started again begin at 0, and a method may
+// be new.
 func TestBetweenStarts(t *testing.T) {
 	before, after := busy(100), busy(4)
 	after.At, after.UptimeSeconds = before.At.Add(10e9), 4
@@ -53,7 +53,7 @@ func TestBetweenStarts(t *testing.T) {
 }
 
 // TestQuantilesAreOfTheInterval: what was slow before it does not count, nor what came before the
-// server was started anew.
+// server was started again.
 func TestQuantilesAreOfTheInterval(t *testing.T) {
 	f := func(before, after []obs.Bucket, want float64) {
 		t.Helper()
