@@ -100,11 +100,15 @@ func (rec *recorder) unseen() (kinds []orchestration.ChangeKind) {
 	return kinds
 }
 
+// manyPrograms bounds the search for what a test must have seen: with the rarest kind of change in
+// one of 50 programs, one of 10^17 tests has none.
+const manyPrograms = 2_000
+
 // runPrograms runs so many random programs, and more as long as what the test must have seen is
 // missing: few are enough only by luck.
 func (r *runner) runPrograms(t *testing.T, seed uint64, runs int, complete func() bool) {
 	t.Helper()
-	for n := 0; n < runs || n < 20*runs && !complete(); n++ {
+	for n := 0; n < runs || n < manyPrograms && !complete(); n++ {
 		if step, diff := r.run(makeProgram(seeded(seed, uint64(n)))); diff != "" {
 			t.Fatalf("run %d step %d%s", n, step, diff)
 		}
