@@ -45,7 +45,7 @@ MOMENT    ?= 300ms
 LONG      ?= 8
 ARGS      ?=
 PEER      ?=
-# Measures parts and writes the page anew, which shows what keeps it from being published: parts of other machines, most often.
+# Measures parts and writes the page, which shows what keeps it from being published: parts of other machines, most often.
 measure    = @status=0; $(GO) run ./bench $(1) $(ARGS) || status=$$?; $(GO) -C bench/report run . -lenient || status=$$?; exit $$status
 
 ## —— Everyday ——
@@ -163,7 +163,7 @@ bench-report: ## write BENCHMARKS.md and its charts from bench/data; it refuses 
 	$(GO) -C bench/report run .
 
 .PHONY: pgo
-pgo: build ## take the profile that builds are guided by anew: cmd/trunkline/default.pgo
+pgo: build ## profile the server again for profile-guided builds: cmd/trunkline/default.pgo
 	@dir=$$(mktemp -d); trap 'rm -r "$$dir"' EXIT; \
 	$(GO) run ./bench peers -server bin/trunkline -only goals -rounds 1 -profile "$$dir" >/dev/null; \
 	$(GO) run ./bench store threads -server bin/trunkline -quick -redis off -profile "$$dir" >/dev/null; \

@@ -105,7 +105,7 @@ func (e *Env) meaning(name []byte) *knownName {
 func (e *Env) decodeFlat() *Problem {
 	for i := range e.top {
 		m := &e.top[i]
-		m.grp = noGroup // a group's name means nothing here
+		m.grp = noGroup // a group's name is ignored here
 		if m.key != noKey {
 			e.take(e.top, i)
 		}

@@ -218,7 +218,7 @@ func TestShapeIsRecognised(t *testing.T) {
 	}
 	for _, core := range [...]string{`"envelope_id":null`, `"request_id":"r"`, `"raw_input":""`, `"outputs":{}`, `"current_stage":"s"`, `"raw\u005finput":""`} {
 		f(`{`+core+`}`, Flat)
-		f(`{"identity":null,"pipeline":5,`+core+`}`, Flat) // a group's name means nothing in the flat shape
+		f(`{"identity":null,"pipeline":5,`+core+`}`, Flat) // a group's name is ignored in the flat shape
 	}
 	f(`{"identity":{"envelope_id":"e"},"pipeline":{},"bounds":{},"iteration":"x","user_id":5}`, Nested) // nor a flat one there
 	f(`{"identity":5,"identity":{"envelope_id":"e"},"pipeline":{},"bounds":{}}`, Nested)

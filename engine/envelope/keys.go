@@ -259,7 +259,7 @@ func nameHash[T ~string | ~[]byte](name T) uint8 {
 
 var noName = knownName{key: noKey, group: noGroup, in: noGroup}
 
-// findName returns what a name means; an unknown name means nothing anywhere.
+// findName returns what a name means; an unknown name has no meaning anywhere.
 func findName(name []byte) *knownName {
 	if len(name) == 0 {
 		return &noName

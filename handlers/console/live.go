@@ -70,7 +70,7 @@ func (s *stream) add(id, event string, data any) {
 	s.buf = fmt.Appendf(s.buf, "event: %s\ndata: %s\n\n", event, text)
 }
 
-// comment puts a line into what is sent next that means nothing.
+// comment adds a comment line, which clients ignore, to what is sent next.
 func (s *stream) comment() { s.buf = append(s.buf, ":\n\n"...) }
 
 // send sends what was added.

@@ -1,6 +1,6 @@
 //go:build !race
 
-// What is timed here means nothing under the race detector, which would also compile the database
+// Timings are not representative under the race detector, which would also compile the database
 // for it.
 
 package ipc

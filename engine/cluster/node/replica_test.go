@@ -107,13 +107,13 @@ func TestReplica(t *testing.T) {
 	r.join("b")
 	r.held("b", count)
 	if !r.whole("b") {
-		t.Error("a node that has begun anew is not whole")
+		t.Error("a node that has started over is not whole")
 	}
 	if _, err := os.Stat(filepath.Join(r.dirs["b"], damagedDir)); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(r.dirs["b"], renewFile)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("it begins anew at every start: %v", err)
+		t.Errorf("it starts over at every start: %v", err)
 	}
 	heard := make(chan string, 3)
 	for id, n := range r.open {
@@ -156,14 +156,14 @@ func TestRenewKeepsTheOnlyCopy(t *testing.T) {
 	r.start("b")
 	r.join("a", "b", "c")
 	r.held("b", 1)
-	if text := r.log.String(); !strings.Contains(text, "was started again meanwhile") || strings.Contains(text, "copies the journal anew") {
-		t.Error("a node begins anew beside one that was started again")
+	if text := r.log.String(); !strings.Contains(text, "was started again meanwhile") || strings.Contains(text, "copies the journal again") {
+		t.Error("a node starts over beside one that was started again")
 	}
 	r.stop("c")
 	if err := r.open["b"].Renew(t.Context()); err == nil {
-		t.Error("a node begins anew while another one is away")
+		t.Error("a node starts over while another one is away")
 	}
 	if _, err := os.Stat(filepath.Join(r.dirs["b"], renewFile)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("it would begin anew all the same: %v", err)
+		t.Errorf("it would start over all the same: %v", err)
 	}
 }

@@ -140,7 +140,7 @@ func TestReplay(t *testing.T) {
 		t.Errorf("%+v, %v", b, err)
 	}
 	if v.Replay(true); owns.Err() == nil {
-		t.Error("an owner goes on while the log is read anew")
+		t.Error("an owner goes on while the log is read again")
 	}
 }
 

@@ -219,7 +219,7 @@ func TestStreamMadeAnew(t *testing.T) {
 		a.log = memstream.New()
 		a.connect()
 		if err := a.claim(); !errors.Is(err, replicated.ErrBehind) {
-			t.Errorf("a stream that was made anew: %v", err)
+			t.Errorf("a stream that was made again: %v", err)
 		}
 		b := newMember(a.log, 5)
 		must(t, b.claim())

@@ -12,7 +12,7 @@ import (
 // transcriptPage is what TestTranscript runs.
 const transcriptPage = "../../../docs/exacta-transcript.md"
 
-var update = flag.Bool("update", false, "write the transcript anew")
+var update = flag.Bool("update", false, "rewrite the transcript")
 
 // TestTranscript holds the conversation of the page: its blocks have lines of TestConversations,
 // and nothing comes that they do not have. With -update, what comes is written into the page.

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write testdata/schemas.txt anew")
+var update = flag.Bool("update", false, "rewrite testdata/schemas.txt")
 
 // TestSchemas compares the schemas of all tools with those that were checked by hand against
 // threads §3.2 and §4.

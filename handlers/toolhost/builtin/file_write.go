@@ -230,7 +230,7 @@ func (s *sweeps) due(path string, now time.Time) bool {
 }
 
 // isStale reports whether a file has had its name for longer than a writer needs. Its content's
-// time means nothing: the second name of a file that becomes the backup is new.
+// time is irrelevant: the second name of a file that becomes the backup is new.
 func (d *dir) isStale(name string, now time.Time) bool {
 	st, err := d.lstat(name)
 	return err == nil && typeOf(&st) == unix.S_IFREG && now.Sub(time.Unix(st.Ctim.Unix())) >= staleTemp
