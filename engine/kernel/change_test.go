@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,11 @@ func sampleChanges() []Change {
 
 func TestChangeRoundTrip(t *testing.T) {
 	var all []byte
+	for kind := ChangeCreate; int(kind) < len(changeNames); kind++ {
+		if !slices.ContainsFunc(sampleChanges(), func(c Change) bool { return c.Kind == kind }) {
+			t.Errorf("no %s among sampleChanges", kind)
+		}
+	}
 	for _, c := range sampleChanges() {
 		all = AppendChange(all, &c)
 	}

@@ -136,7 +136,7 @@ func TestLanesOfManyChunks(t *testing.T) {
 	for i := range 60000 {
 		deed{rnd.IntN(deedKinds - 1), rnd.IntN(6000), rnd.IntN(35), 0}.do(k, &now)
 		if i%20000 == 0 {
-			deed{10, 0, 0, 61}.do(k, &now)
+			deed{deedSweep, 0, 0, 61}.do(k, &now)
 		}
 	}
 	p := journal.photograph(t, k, nil)

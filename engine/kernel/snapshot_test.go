@@ -83,32 +83,70 @@ func (d deed) do(k *Kernel, now *Instant) string {
 	var out PCB
 	pid := fmt.Appendf(nil, "p%d", d.pid)
 	switch d.kind {
-	case 0, 1:
+	case deedCreate, deedCreateToo:
 		a := args(fmt.Sprintf("%s/u%d", pid, d.arg%7), Priority(d.arg%NumPriorities))
 		a.NoSchedule = d.arg%3 == 0
 		res, rate := k.Create(*now, a, &out)
 		return fmt.Sprint(res, rate, out.Created)
-	case 2:
+	case deedNext:
 		res := k.Next(*now, d.arg%4 == 0, &out)
 		return fmt.Sprintf("%v %s", res, out.PID)
-	case 3, 4:
+	case deedTransition, deedTransitionToo:
 		return k.Transition(*now, pid, nil, State(d.arg%NumStates), []byte("why"), &out).String() + out.State.String()
-	case 5:
+	case deedTerminate:
 		return k.Terminate(*now, pid, nil, &out).String()
-	case 6:
+	case deedUsage:
 		return fmt.Sprint(k.RecordUsage(*now, pid, nil, &Usage{TokensIn: int64(d.arg)}, &out.Usage), out.Usage)
-	case 7:
+	case deedRate:
 		return fmt.Sprint(k.CheckRate(*now, fmt.Appendf(nil, "u%d", d.arg), true))
-	case 8:
+	case deedSchedule:
 		return fmt.Sprint(k.Schedule(*now, pid, &out), out.State)
-	case 9:
+	case deedDefaults:
 		return fmt.Sprint(k.SetDefaults(*now, &QuotaPatch{Set: 1, Values: Quota{int32(d.arg)}}))
 	default:
 		return fmt.Sprint(k.Sweep(*now))
 	}
 }
 
-const deedKinds = 11
+// The kinds of deeds; some are there twice, to be done more often.
+const (
+	deedCreate = iota
+	deedCreateToo
+	deedNext
+	deedTransition
+	deedTransitionToo
+	deedTerminate
+	deedUsage
+	deedRate
+	deedSchedule
+	deedDefaults
+	deedSweep // the last: some programs go without
+	deedKinds
+)
+
+// TestDeedsMakeEveryKindOfChange: what the tests of snapshots and recoveries do has each kind of
+// change, so a kind that one of them forgets is found.
+func TestDeedsMakeEveryKindOfChange(t *testing.T) {
+	journal := &tape{}
+	k, now := New(snapshotConfig(journal)), at(0)
+	rnd := rand.New(rand.NewPCG(5, 5))
+	for range 5000 {
+		deed{rnd.IntN(deedKinds), rnd.IntN(12), rnd.IntN(35), rnd.IntN(40)}.do(k, &now)
+	}
+	seen := make(map[ChangeKind]bool)
+	for _, rec := range journal.records {
+		c, _, err := ParseChange(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[c.Kind] = true
+	}
+	for kind := ChangeCreate; int(kind) < len(changeNames); kind++ {
+		if !seen[kind] {
+			t.Errorf("no deed makes a %s: add one to deed.do", kind)
+		}
+	}
+}
 
 func drawDeeds(t *rapid.T, what string, most int) []deed {
 	one := rapid.Custom(func(t *rapid.T) deed {
@@ -170,9 +208,10 @@ func TestSnapshotOfARandomProgram(t *testing.T) {
 
 // goOnAlike does the same with both kernels.
 func goOnAlike(t interface{ Fatalf(string, ...any) }, a, b *Kernel, now Instant, deeds []deed) {
-	deeds = append(deeds, deed{kind: 10, wait: 29}, deed{kind: 2, arg: 1}, deed{kind: 2, arg: 1, wait: 31}, deed{kind: 10, wait: 100})
+	deeds = append(deeds, deed{kind: deedSweep, wait: 29}, deed{kind: deedNext, arg: 1}, deed{kind: deedNext, arg: 1, wait: 31},
+		deed{kind: deedSweep, wait: 100})
 	for range 12 {
-		deeds = append(deeds, deed{kind: 2, arg: 4})
+		deeds = append(deeds, deed{kind: deedNext, arg: 4})
 	}
 	for i, d := range deeds {
 		nowB := now
@@ -243,7 +282,7 @@ func TestSnapshotBetweenBatches(t *testing.T) {
 			} else {
 				make1(pid)
 			}
-			deed{2 + rnd.IntN(7), rnd.IntN(n), rnd.IntN(35), 0}.do(k, &now)
+			deed{deedNext + rnd.IntN(deedDefaults-deedNext), rnd.IntN(n), rnd.IntN(35), 0}.do(k, &now)
 		}
 		if calls%64 == 0 {
 			now.Mono += int64(10 * time.Millisecond)

@@ -31,7 +31,7 @@ func TestEveryToolHasItsTranscriptAndRow(t *testing.T) {
 		}
 		row := fmt.Sprintf("\n| `%s` | %d |", b.AID, b.Tier)
 		if strings.Contains(page, row) == b.Hidden {
-			t.Errorf("docs/toolhost.md has a row %q: %v, but the tool is hidden: %v", row, !b.Hidden, b.Hidden)
+			t.Errorf("docs/toolhost.md: row %q exists: %v, want %v", row, b.Hidden, !b.Hidden)
 		}
 		if !b.Hidden {
 			listed++

@@ -58,8 +58,10 @@ func row(t *testing.T, c *Config, key string) (any, string) {
 
 func TestDefaults(t *testing.T) {
 	c := mustLoad(t, nil, nil, "")
+	checked := make(map[string]bool)
 	f := func(key string, want any) {
 		t.Helper()
+		checked[key] = true
 		if v, o := row(t, c, key); v != want || o != "default" {
 			t.Errorf("%s = %v (%s), want %v (default)", key, v, o, want)
 		}
@@ -255,8 +257,10 @@ func TestDefaults(t *testing.T) {
 	f("cluster.nats_creds_file", "")
 	f("cluster.nats_system_creds_file", "")
 	f("cluster.nats_accept_lazy_sync", false)
-	if got, want := len(c.Rows()), 191; got != want {
-		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
+	for _, r := range c.Rows() {
+		if !checked[r.Key] {
+			t.Errorf("the default of %s is not in this list", r.Key)
+		}
 	}
 }
 

@@ -127,8 +127,10 @@ func shown(t *testing.T, rec []byte) string {
 }
 
 func TestKernelChangesAreShown(t *testing.T) {
+	seen := make(map[kernel.ChangeKind]bool)
 	f := func(c kernel.Change, want string) {
 		t.Helper()
+		seen[c.Kind] = true
 		if got := shown(t, kernel.AppendChange([]byte{'k'}, &c)); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
@@ -147,12 +149,19 @@ func TestKernelChangesAreShown(t *testing.T) {
 		`"kernel.transition",`+pid+`,"state":"BLOCKED","at_mono_ns":5,"ready_seq":0,"reason":"why"`)
 	f(kernel.Change{Kind: kernel.ChangeLease, PID: p, Expiry: 7}, `"kernel.lease",`+pid+`,"expiry_mono_ns":7`)
 	f(kernel.Change{Kind: kernel.ChangeLease, PID: p, Expiry: math.MaxInt64}, `"kernel.lease",`+pid+`,"expiry_mono_ns":null`)
+	f(kernel.Change{Kind: kernel.ChangeLeaseEnd, PID: p}, `"kernel.lease_end",`+pid)
+	f(kernel.Change{Kind: kernel.ChangeRequeue, PID: p}, `"kernel.requeue",`+pid)
 	f(kernel.Change{Kind: kernel.ChangeRemove, PID: p}, `"kernel.remove",`+pid)
 	f(kernel.Change{Kind: kernel.ChangeUsage, PID: p, Usage: kernel.Usage{kernel.LLMCalls: 1, kernel.InferenceInputChars: 8}},
 		`"kernel.usage",`+pid+`,"usage":{"llm_calls":1,"tool_calls":0,"agent_hops":0,"tokens_in":0,"tokens_out":0,"iterations":0,"inference_requests":0,"inference_input_chars":8}`)
 	f(kernel.Change{Kind: kernel.ChangeQuotaDefaults}, `"kernel.quota_defaults",`+quota)
 	f(kernel.Change{Kind: kernel.ChangeRateStamp, UserID: p, At: -1}, `"kernel.rate_stamp","user_id":"p\n`+"\ufffd"+`","at_mono_ns":-1`)
 	f(kernel.Change{Kind: kernel.ChangeRateDrop, UserID: []byte("u")}, `"kernel.rate_drop","user_id":"u"`)
+	for kind := kernel.ChangeCreate; kind.String() != "unknown"; kind++ {
+		if !seen[kind] {
+			t.Errorf("no %s is shown: see appendKernel in export.go", kind)
+		}
+	}
 }
 
 func TestOrchestrationChangesAreShown(t *testing.T) {
