@@ -56,6 +56,17 @@ type Load struct {
 	Until int64
 }
 
+// Phase is how far the end of a session has come. It only grows: after EOF there is nothing to
+// refuse, so that a Drain before or after it makes no difference.
+type Phase uint8
+
+// The phases of a session.
+const (
+	Open     Phase = iota
+	Draining       // Drain was called: later requests are refused
+	Ended          // EOF was called: there are no later requests
+)
+
 // Session is one protocol conversation on one connection. Its owner calls these methods one at a
 // time, never concurrently, though not always from the same goroutine.
 type Session interface {
@@ -73,7 +84,8 @@ type Session interface {
 	// true.
 	Pump(out []byte, room int, now Instant) (outAfter []byte, more bool)
 	// EOF means that the peer will send nothing more: streams and handlers end at once, requests
-	// already taken are answered (kernel-ipc §2.3). A partial frame is dropped by the owner.
+	// already taken are answered (kernel-ipc §2.3). A partial frame is dropped by the owner, which
+	// feeds nothing more.
 	EOF(now Instant)
 	// Drain means that the server is shutting down (kernel-ipc §2.7): later requests are refused,
 	// pending waits are cancelled, streams are flushed and ended, by way of Pump. Owners call it

@@ -186,7 +186,7 @@ func (c *call) reserve(out []byte) (_ []byte, next step) {
 			return c.reserve(out)
 		}
 	case idem.InFlight:
-		s.waitsFor, s.waits = c.key, true
+		s.waitsFor, s.awaits = c.key, otherCall
 		return out, stepWait
 	case idem.Conflict:
 		return c.conflict(out), stepDone

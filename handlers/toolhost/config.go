@@ -257,8 +257,8 @@ func (s *Server) OpenStdin(p *connection.Port) connection.Session { return s.ope
 
 func (s *Server) open(p *connection.Port, via Transport, principal string) *session {
 	s.sessions.Add(1)
-	o := &session{srv: s, port: p, via: via, principal: []byte(principal), authed: via != TCP || s.cfg.APIToken == ""}
-	if !o.authed {
+	o := &session{srv: s, port: p, via: via, principal: []byte(principal)}
+	if via == TCP && s.cfg.APIToken != "" {
 		o.until = s.mono() + int64(guestWithin)
 	}
 	return o

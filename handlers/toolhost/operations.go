@@ -9,11 +9,12 @@ import (
 	"trunkline/handlers/toolhost/selector"
 )
 
-// operation is a request about the server (toolhost §4.3 step 4). blocked: the reply comes later.
+// operation is a request about the server (toolhost §4.3 step 4). handle appends the reply, unless
+// it has run make it and the session await ownCall.
 type operation struct {
 	row    int          // of the meter, behind those of the tools
 	names  *jsonx.Names // its own members, none of which may be repeated (toolhost §2.4)
-	handle func(c *call, line, out []byte) (_ []byte, blocked bool)
+	handle func(c *call, line, out []byte) []byte
 	run    func(ctx context.Context, c *call) // off the loop: it makes c.reply
 }
 
@@ -33,34 +34,34 @@ var operations = map[string]*operation{
 
 func openToAll(aid []byte) bool { return string(aid) == "_health" || string(aid) == "_auth" }
 
-func (c *call) operate(op *operation, line, out []byte) (_ []byte, blocked bool) {
+func (c *call) operate(op *operation, line, out []byte) []byte {
 	if _, ok := c.req.requestID(); !ok {
-		return appendFault(out, errRequestID, c.id), false
+		return appendFault(out, errRequestID, c.id)
 	}
 	if op.names != nil {
 		var room [maxOwnNames]jsonx.Member
 		if r, which := op.names.Scan(line, maxDepth, room[:]); r == jsonx.ScanDuplicate {
-			return appendFaultAbout(out, "duplicate key: ", []byte(op.names.Name(which)), c.id), false
+			return appendFaultAbout(out, "duplicate key: ", []byte(op.names.Name(which)), c.id)
 		}
 	}
 	c.op, c.row = op, c.srv.cfg.Registry.len()+op.row
 	return op.handle(c, line, out)
 }
 
-func (c *call) health(_, out []byte) ([]byte, bool) {
+func (c *call) health(_, out []byte) []byte {
 	b := jsonx.Build(out).Bool("ok", true).Text("spec_version", specVersion)
-	return c.id.end(b.Int("tools", int64(c.srv.cfg.Registry.len()))), false
+	return c.id.end(b.Int("tools", int64(c.srv.cfg.Registry.len())))
 }
 
-func (c *call) stats(_, out []byte) ([]byte, bool) {
+func (c *call) stats(_, out []byte) []byte {
 	st := c.srv.Stats()
 	return c.id.end(jsonx.Build(out).Bool("ok", true).Int("sessions", st.Sessions).Int("in_flight", st.InFlight).
 		Int("idempotency_entries", st.IdempotencyEntries).Int("idempotency_hits", st.IdempotencyHits).
-		Int("lease_active", st.LeaseActive).Int("breakers_open", st.BreakersOpen).Int("workers", st.Workers)), false
+		Int("lease_active", st.LeaseActive).Int("breakers_open", st.BreakersOpen).Int("workers", st.Workers))
 }
 
-func (c *call) listTools(_, out []byte) ([]byte, bool) {
-	return c.id.end(c.srv.cfg.Registry.appendList(out, true, nil)), false
+func (c *call) listTools(_, out []byte) []byte {
+	return c.id.end(c.srv.cfg.Registry.appendList(out, true, nil))
 }
 
 // same compares secrets without revealing where they differ.
@@ -70,17 +71,17 @@ func same(a, b []byte) bool {
 }
 
 // auth is toolhost §4.6.
-func (c *call) auth(line, out []byte) ([]byte, bool) {
+func (c *call) auth(line, out []byte) []byte {
 	s := c.s
 	if s.via == TCP && c.srv.cfg.APIToken != "" {
 		token, _ := member(line, "token").Text()
 		if !same(token, []byte(c.srv.cfg.APIToken)) {
-			s.failed()
-			return appendFault(out, "auth_failed", c.id), false
+			s.failures++
+			return appendFault(out, "auth_failed", c.id)
 		}
-		s.authed, s.until = true, 0
+		s.until = 0
 	}
-	return c.id.end(jsonx.Build(out).Bool("ok", true).Bytes("principal", s.principal)), false
+	return c.id.end(jsonx.Build(out).Bool("ok", true).Bytes("principal", s.principal))
 }
 
 // member returns a member of a checked line, the last one of that name.
@@ -98,26 +99,25 @@ func (c *call) operator(line, out []byte) (_ []byte, ok bool) {
 		return out, true
 	}
 	s.strange++
-	s.closing = s.closing || s.strange >= maxOperatorFailures
 	return appendFault(out, "lease_forbidden", c.id), false
 }
 
-func (c *call) issueLease(line, out []byte) ([]byte, bool) {
+func (c *call) issueLease(line, out []byte) []byte {
 	out, ok := c.operator(line, out)
 	if !ok {
-		return out, false
+		return out
 	}
 	aid, tier, ttl, fault := c.leaseArgs(line)
 	if fault != "" {
-		return appendFault(out, fault, c.id), false
+		return appendFault(out, fault, c.id)
 	}
 	token, ok := c.srv.leases.issue(c.s.now.Mono, aid, tier, ttl)
 	if !ok {
-		return appendFault(out, "lease_limit", c.id), false
+		return appendFault(out, "lease_limit", c.id)
 	}
 	c.srv.leaseIssued(token, aid, tier, ttl, c.s.principal)
 	return c.id.end(jsonx.Build(out).Bool("ok", true).Text("token_id", token).Text("tool_aid", aid).
-		Int("tier", int64(tier)).Int("ttl_ms", ttl)), false
+		Int("tier", int64(tier)).Int("ttl_ms", ttl))
 }
 
 func (c *call) leaseArgs(line []byte) (aid string, tier int, ttl int64, fault string) {
@@ -156,17 +156,17 @@ func (c *call) leaseArgs(line []byte) (aid string, tier int, ttl int64, fault st
 	return aid, tier, ttl, ""
 }
 
-func (c *call) collectLeases(line, out []byte) ([]byte, bool) {
+func (c *call) collectLeases(line, out []byte) []byte {
 	out, ok := c.operator(line, out)
 	if !ok {
-		return out, false
+		return out
 	}
 	n := c.srv.leases.gc(c.s.now.Mono)
 	return c.id.end(jsonx.Build(out).Bool("ok", true).Int("active", n.active).Int("issued", n.issued).
-		Int("consumed", n.consumed).Int("rejected", n.rejected)), false
+		Int("consumed", n.consumed).Int("rejected", n.rejected))
 }
 
-func (c *call) openRun(line, out []byte) ([]byte, bool) {
+func (c *call) openRun(line, out []byte) []byte {
 	s := c.s
 	r, why := selector.ReadOpen(line)
 	switch {
@@ -177,25 +177,25 @@ func (c *call) openRun(line, out []byte) ([]byte, bool) {
 		s.run, why = selector.Open(&selector.Config{Tools: c.srv.cfg.Registry.Descriptors(), Policy: c.srv.cfg.Policy}, r)
 	}
 	if why != "" {
-		return appendFault(out, why, c.id), false
+		return appendFault(out, why, c.id)
 	}
 	c.srv.runOpened(s.run, r.GoalID)
-	return c.id.end(s.run.AppendOpened(out)), false
+	return c.id.end(s.run.AppendOpened(out))
 }
 
 // selectInRun is _run.select: a policy is a process, so it runs off the loop.
-func (c *call) selectInRun(_, out []byte) ([]byte, bool) {
+func (c *call) selectInRun(_, out []byte) []byte {
 	s := c.s
 	if s.run == nil {
-		return appendFault(out, errNoRun, c.id), false
+		return appendFault(out, errNoRun, c.id)
 	}
 	if !c.srv.exec.admit() {
-		return appendFault(out, errOverloaded, c.id), false
+		return appendFault(out, errOverloaded, c.id)
 	}
 	c.keepID()
 	c.before = s.lend()
 	c.startAway(c.runAway)
-	return out, true
+	return out
 }
 
 func runSelect(ctx context.Context, c *call) {
@@ -219,14 +219,14 @@ func runSelect(ctx context.Context, c *call) {
 	c.runEnded = step.Ended
 }
 
-func (c *call) closeRun(_, out []byte) ([]byte, bool) {
+func (c *call) closeRun(_, out []byte) []byte {
 	s := c.s
 	if s.run == nil {
-		return appendFault(out, errNoRun, c.id), false
+		return appendFault(out, errNoRun, c.id)
 	}
 	out = c.id.end(s.run.AppendClosed(out))
 	s.endRun("close")
-	return out, false
+	return out
 }
 
 const runLost = "session end"

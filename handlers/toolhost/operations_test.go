@@ -70,8 +70,8 @@ func TestOpeners(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.APIToken = token })
 		s := r.srv.OpenSocket(connection.NewPort(1, remote)).(*session)
 		defer s.Closed()
-		if s.via != via || string(s.principal) != principal || s.authed != authed {
-			t.Errorf("%s: %d %s %v", remote, s.via, s.principal, s.authed)
+		if s.via != via || string(s.principal) != principal || s.authed() != authed {
+			t.Errorf("%s: %d %s %v", remote, s.via, s.principal, s.authed())
 		}
 	}
 	f("", "uid:1000", Unix, "uid:1000", true)

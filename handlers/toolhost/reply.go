@@ -210,7 +210,7 @@ func (s *session) lose(c *call) { s.srv.meter.Record(c.row, connection.Mono()-c.
 
 // Report implements connection.Reporter.
 func (s *session) Report() (inFlight, streams int64) {
-	if s.blocked {
+	if s.awaits != nothing {
 		inFlight = 1
 	}
 	return inFlight, 0

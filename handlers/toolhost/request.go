@@ -325,8 +325,8 @@ func (e *Entry) bare(in []byte) bool {
 
 // answersBare reports whether nothing but running e stands between a bare line and its reply.
 func (s *session) answersBare(e *Entry) bool {
-	return e.Fast && e.Breaker == nil && (e.Tier == 0 || !s.enforced()) && s.authed && !s.draining && !s.skipping &&
-		len(e.head) < s.srv.cfg.MaxLineBytes
+	return e.Fast && e.Breaker == nil && (e.Tier == 0 || !s.enforced()) && s.authed() &&
+		s.phase == connection.Open && !s.skipping && len(e.head) < s.srv.cfg.MaxLineBytes
 }
 
 // serveBare answers the bare lines that in begins with, at least one and at most most, and no more

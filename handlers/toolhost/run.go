@@ -64,6 +64,7 @@ func (c *call) start() {
 
 // startAway runs f off the loop. The call keeps the server from draining until it is posted.
 func (c *call) startAway(f func()) {
+	c.s.awaits = ownCall
 	c.srv.drains.begin()
 	c.srv.exec.start(f)
 }

@@ -30,6 +30,15 @@ const (
 	guestWithin  = 10 * time.Second
 )
 
+// awaited is what has to end before a session takes the next line.
+type awaited uint8
+
+const (
+	nothing   awaited = iota
+	ownCall           // a call runs off the loop
+	otherCall         // another call has the key session.waitsFor: the line is read again
+)
+
 // session is one stream of lines (toolhost §2.2). What is above mu belongs to its owner.
 type session struct {
 	srv       *Server
@@ -42,20 +51,16 @@ type session struct {
 	state    sessionstate.State
 	room     sessionstate.Room // of state
 	run      *selector.Run
-	authed   bool
 	failures int   // of _auth and of requests before it
 	strange  int   // wrong operator tokens
 	until    int64 // until then it must have authenticated; 0: it has, or need not
 	said     int   // bytes of the answers before that
 
+	phase    connection.Phase
 	scanned  int  // of the line that is not complete yet
 	skipping bool // a line that is too long is being discarded
-	blocked  bool // a call runs off the loop, or waits for another one
-	waits    bool // it waits for
+	awaits   awaited
 	waitsFor idem.Key
-	draining bool
-	eof      bool
-	closing  bool // after the reply at hand
 
 	answer   *idem.Stored // what was waited for, for the line that is read again
 	spare    *call        // for the next line of this turn
@@ -77,15 +82,22 @@ func (s *session) nowMono() int64 { return s.srv.mono() }
 
 func (s *session) enforced() bool { return s.srv.cfg.EnforceLeases.on(s.via) }
 
+func (s *session) authed() bool { return s.until == 0 }
+
+// closing reports whether the reply at hand is the last one: too many tokens were wrong.
+func (s *session) closing() bool {
+	return s.failures >= maxFailures || s.strange >= maxOperatorFailures
+}
+
 // Feed implements connection.Session.
 func (s *session) Feed(in, out []byte, now connection.Instant) (used int, outAfter []byte, v connection.Verdict) {
-	if s.blocked {
+	if s.awaits != nothing {
 		return 0, out, connection.Blocked
 	}
 	s.now, s.observed, s.keyNow, s.came = s.srv.now(now), s.srv.hasSubscriber(toolFinished), 0, now.Mono
 	start := len(out)
 	used, out, v = s.feed(in, out)
-	if !s.authed {
+	if !s.authed() {
 		s.said += len(out) - start
 	}
 	s.tally.flush(s)
@@ -125,14 +137,13 @@ func (s *session) feed(in, out []byte) (used int, outAfter []byte, v connection.
 		if len(line) == 0 {
 			return used + n, out, connection.Close // the graceful end of this stream (D2)
 		}
-		var waits bool
-		if out, waits = s.serve(line, out); waits {
-			if s.waits {
-				return used, out, connection.Blocked // the line is read again
-			}
+		switch out = s.serve(line, out); s.awaits {
+		case otherCall:
+			return used, out, connection.Blocked
+		case ownCall:
 			return used + n, out, connection.Blocked
 		}
-		if used += n; s.closing || !s.authed && s.said+len(out)-start > guestReplies {
+		if used += n; s.closing() || !s.authed() && s.said+len(out)-start > guestReplies {
 			return used, out, connection.Close
 		}
 	}
@@ -161,41 +172,41 @@ func (s *session) next(in []byte) (line []byte, n int, st ndjson.Status) {
 }
 
 func (s *session) maxLine() int {
-	if s.authed {
+	if s.authed() {
 		return s.srv.cfg.MaxLineBytes
 	}
 	return min(s.srv.cfg.MaxLineBytes, guestLine)
 }
 
 func (s *session) longLine() string {
-	if s.authed {
+	if s.authed() {
 		return errLongLine
 	}
 	return errNoAuth
 }
 
-// serve answers one line, or has it answered: blocked means that the reply comes later.
-func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
+// serve answers one line, or has it answered: then the session awaits something.
+func (s *session) serve(line, out []byte) []byte {
 	c, start := s.takeCall(), len(out)
 	if c.row, c.came = s.srv.invalid, s.came; s.waitFrom != 0 {
 		c.came, s.waitFrom = s.waitFrom, 0
 	}
-	out, blocked = c.serve(line, out)
-	s.answer, s.blocked = nil, blocked
+	out = c.serve(line, out)
+	s.answer = nil
 	if len(out)-start > maxReply { // what it repeats of the request made it so long (toolhost §3.4)
 		out = appendFault(out[:start], errTooLarge, c.id)
 	}
-	switch {
-	case !blocked:
+	switch s.awaits {
+	case nothing:
 		s.answered.Add(c.row, c.came, 1, failed(out[start:]))
-	case s.waits:
+	case otherCall:
 		s.waitFrom = c.came
+	case ownCall: // it has c
+		return out
 	}
-	if !blocked || s.waits {
-		c.next()
-		s.spare = c
-	}
-	return out, blocked
+	c.next()
+	s.spare = c
+	return out
 }
 
 // takeCall returns the call for the next line.
@@ -209,22 +220,22 @@ func (s *session) takeCall() *call {
 }
 
 // serve takes a line through the steps of toolhost §4.3.
-func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
+func (c *call) serve(line, out []byte) []byte {
 	s := c.s
 	line = jsonx.TrimBOM(line)
 	fault := c.req.scan(line, s.last)
 	if c.id, _ = c.req.requestID(); fault != "" {
-		return appendFault(out, fault, c.id), false
+		return appendFault(out, fault, c.id)
 	}
-	if s.draining {
-		return appendFault(out, "shutting_down", c.id), false
+	if s.phase == connection.Draining {
+		return appendFault(out, "shutting_down", c.id)
 	}
 	if !c.req.readAID() {
-		return appendFault(out, errMissingAID, c.id), false
+		return appendFault(out, errMissingAID, c.id)
 	}
-	if !s.authed && !openToAll(c.req.aid) {
-		s.failed()
-		return appendFault(out, errNoAuth, c.id), false
+	if !s.authed() && !openToAll(c.req.aid) {
+		s.failures++
+		return appendFault(out, errNoAuth, c.id)
 	}
 	if c.req.aid[0] == '_' {
 		if op := operations[string(c.req.aid)]; op != nil {
@@ -232,32 +243,30 @@ func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 		}
 	}
 	if c.entry = s.find(c.req.aid); c.entry == nil {
-		return appendFaultAbout(out, "tool not found: ", jsonx.Clip(c.req.aid, maxAID), c.id), false
+		return appendFaultAbout(out, "tool not found: ", jsonx.Clip(c.req.aid, maxAID), c.id)
 	}
 	c.row = c.entry.index
 	if fault := c.req.read(&s.state); fault != "" {
-		return appendFault(out, fault, c.id), false
+		return appendFault(out, fault, c.id)
 	}
 	if id := c.req.runID; len(id) > 0 && (s.run == nil || s.run.ID() != string(id)) {
-		return appendFault(out, errNoRun, c.id), false
+		return appendFault(out, errNoRun, c.id)
 	}
 	c.fast = c.entry.Fast && len(c.req.input) <= maxFastInput
 	if c.free() {
 		c.lean = !s.observed
 		c.applyState()
-		return c.run(out), false
+		return c.run(out)
 	}
 	out, next := c.begin(out)
 	switch {
-	case next == stepDone:
-		return out, false
-	case next == stepWait, next == stepAway:
-		return out, true
+	case next != stepRun:
+		return out
 	case c.fast:
-		return c.run(out), false
+		return c.run(out)
 	}
 	c.start()
-	return out, true
+	return out
 }
 
 func (s *session) find(aid []byte) *Entry {
@@ -275,12 +284,6 @@ func (s *session) find(aid []byte) *Entry {
 func (s *session) lend() sessionstate.State {
 	s.room.Share()
 	return s.state
-}
-
-// failed counts a request without authority; the third one is the last.
-func (s *session) failed() {
-	s.failures++
-	s.closing = s.closing || s.failures >= maxFailures
 }
 
 func (s *session) post(c *call) {
@@ -314,7 +317,7 @@ func (s *session) Pump(out []byte, _ int, now connection.Instant) (outAfter []by
 	s.ready, s.woken, s.found = nil, false, nil
 	s.mu.Unlock()
 	if woken {
-		s.blocked, s.waits, s.answer = false, false, found
+		s.awaits, s.answer = nothing, found
 	}
 	if c != nil {
 		out = append(out, c.reply...)
@@ -327,41 +330,42 @@ func (s *session) Pump(out []byte, _ int, now connection.Instant) (outAfter []by
 		if c.runEnded != "" {
 			s.endRun(c.runEnded)
 		}
-		s.blocked = false
+		s.awaits = nothing
 		s.srv.putCall(c)
 	}
 	return out, false
 }
 
 // EOF implements connection.Session: what was taken is answered.
-func (s *session) EOF(connection.Instant) { s.eof = true }
+func (s *session) EOF(connection.Instant) { s.phase = connection.Ended }
 
 // Drain implements connection.Session: running tools are waited for, later lines are refused.
 func (s *session) Drain(connection.Instant) {
-	s.draining = true
+	s.phase = max(s.phase, connection.Draining)
 	s.srv.drains.wait(s, s.port.Wake)
 }
 
 // Load implements connection.Session. Unix peers and stdin may be silent for any time (toolhost
 // §2.2).
 func (s *session) Load() connection.Load {
-	over := s.eof || s.draining && s.srv.drains.idle()
-	return connection.Load{Busy: s.blocked || s.via != TCP, Done: over && !s.blocked, Until: s.until}
+	blocked := s.awaits != nothing
+	over := s.phase == connection.Ended || s.phase == connection.Draining && s.srv.drains.idle()
+	return connection.Load{Busy: blocked || s.via != TCP, Done: over && !blocked, Until: s.until}
 }
 
 // Closed implements connection.Session. A running tool goes on: its outcome is kept for its key
 // (§2.3).
 func (s *session) Closed() {
-	if s.waits {
+	if s.awaits == otherCall {
 		s.srv.idem.Cancel(s.waitsFor, s)
 	}
-	if s.draining {
+	if s.phase != connection.Open {
 		s.srv.drains.leave(s)
 	}
 	s.mu.Lock()
 	s.gone = true
 	c := s.ready
-	away := s.blocked && !s.waits && c == nil
+	away := s.awaits == ownCall && c == nil
 	s.ready, s.found = nil, nil
 	s.mu.Unlock()
 	if c != nil {
