@@ -26,36 +26,37 @@ type call struct {
 
 // callState is what a call holds for one request only.
 type callState struct {
-	srv     *Server
-	s       *session
-	entry   *Entry
-	id      requestID
-	before  sessionstate.State // off the loop: the session's, with the request's own ds_state
-	keyed   bool
-	key     idem.Key
-	hash    [sha256.Size]byte // of the input
-	token   [sha256.Size]byte // hash of the lease's token
-	holds   bool              // a token was consumed
-	probe   bool              // of the breaker
-	begun   int64             // ns of the monotonic clock
-	ran     int64             // the tool was begun, off the loop; 0: it was not
-	came    int64             // the line was read, by the owner's clock
-	row     int               // of the meter
-	keep    bool              // after becomes the session's state
-	settled atomic.Bool
-	place   place
-	// abandoned: the tool may still use the call (settle), which is therefore never used again.
-	abandoned bool
-	op        *operation // set for an internal operation
-	runEnded  string     // it has ended the open run, so
-	cutShort  bool       // the server ended while the tool ran: its effect is unknown
-	fast      bool       // the tool runs on the loop
-	known     bool       // the memo had key and hash
-	lean      bool       // runs on the loop, and nothing but its reply depends on it
+	srv      *Server
+	s        *session
+	entry    *Entry
+	id       requestID
+	before   sessionstate.State // off the loop: the session's, with the request's own ds_state
+	keyed    bool               // the key is reserved
+	key      idem.Key
+	hash     [sha256.Size]byte // of the input
+	token    [sha256.Size]byte // hash of the lease's token
+	holds    bool              // a token was consumed
+	probe    bool              // of the breaker
+	begun    int64             // ns of the monotonic clock
+	ran      int64             // the tool was begun, off the loop; 0: it was not
+	came     int64             // the line was read, by the owner's clock
+	row      int               // of the meter
+	end      atomic.Uint32     // off the loop: pending, settled or abandoned
+	place    place
+	changed  *sessionstate.State // off the loop: what becomes the session's state; nil: that stays
+	op       *operation          // set for an internal operation
+	runEnded string              // it has ended the open run, so
 }
 
+// The ends of a call off the loop (settle).
+const (
+	pending uint32 = iota
+	settled
+	abandoned // settled, and the tool may still use the call, which is therefore never used again
+)
+
 func (s *Server) putCall(c *call) {
-	if !c.abandoned {
+	if c.end.Load() != abandoned {
 		c.clear()
 		s.calls.Put(c)
 	}
@@ -77,19 +78,19 @@ func (c *call) next() {
 		c.clear()
 		return
 	}
-	c.keyed, c.holds, c.probe, c.keep, c.fast, c.lean = false, false, false, false, false, false
+	c.keyed, c.holds, c.probe = false, false, false
 }
 
-// begin is steps 7 to 11 of toolhost §4.3 for c. It appends a reply if one of them ends it.
-func (c *call) begin(out []byte) (_ []byte, next step) {
+// begin is steps 7 to 11 of toolhost §4.3 for c, whose tool may run on the loop if it is fast. It
+// appends a reply if one of them ends it.
+func (c *call) begin(out []byte, fast bool) (_ []byte, next step) {
 	s := c.s
 	if len(c.req.key) > 0 {
 		if s.srv.kept() && s.srv.cfg.Journal.Saturated() {
 			return appendFault(out, errOverloaded, c.id), stepDone
 		}
-		c.fast = c.fast && !s.srv.kept() // its start is to be safe before it runs
-		c.known = c.identify()
-		if out, next = c.reserve(out); next != stepRun {
+		fast = fast && !s.srv.kept() // its start is to be safe before it runs
+		if out, next = c.reserve(out, c.identify()); next != stepRun {
 			return out, next
 		}
 		c.keyed = true
@@ -103,13 +104,13 @@ func (c *call) begin(out []byte) (_ []byte, next step) {
 			return o.appendReply(out, c.id), stepDone
 		}
 	}
-	if !c.fast && !c.srv.exec.admit() {
+	if !fast && !c.srv.exec.admit() {
 		c.cancel()
 		return appendFault(out, errOverloaded, c.id), stepDone
 	}
 	if s.enforced() && c.entry.Tier > 0 {
 		if out, next = c.consume(out); next != stepRun {
-			if !c.fast {
+			if !fast {
 				c.srv.exec.leave()
 			}
 			c.cancel()
@@ -117,7 +118,10 @@ func (c *call) begin(out []byte) (_ []byte, next step) {
 		}
 	}
 	c.applyState()
-	return out, stepRun
+	if fast {
+		return out, stepRun
+	}
+	return out, stepStart
 }
 
 // applyState gives the session the state that the request asks for.
@@ -128,18 +132,12 @@ func (c *call) applyState() {
 	}
 }
 
-// free reports whether steps 7 to 11 do not concern a call: on the loop, no key, breaker or lease.
-func (c *call) free() bool {
-	return c.fast && len(c.req.key) == 0 && c.entry.Breaker == nil && (c.entry.Tier == 0 || !c.s.enforced())
-}
-
 type step uint8
 
 const (
-	stepRun  step = iota // the tool is to be run
-	stepDone             // the reply is there
-	stepAway             // the reply comes later, though nothing runs
-	stepWait             // another call executes it: read the line again when that has ended
+	stepRun   step = iota // the tool is to be run
+	stepStart             // off the loop
+	stepDone              // the reply is there, or is what the session awaits
 )
 
 // identify sets the key and the hash of the input, and reports whether the memo had them. It does
@@ -160,8 +158,8 @@ func (c *call) identify() (known bool) {
 	return true
 }
 
-// reserve is step 7.
-func (c *call) reserve(out []byte) (_ []byte, next step) {
+// reserve is step 7; known reports whether the memo has the key and the hash.
+func (c *call) reserve(out []byte, known bool) (_ []byte, next step) {
 	s := c.s
 	if s.answer != nil {
 		return c.show(out, s.answer)
@@ -175,19 +173,19 @@ func (c *call) reserve(out []byte) (_ []byte, next step) {
 	}
 	switch o, r := begin(c.srv.idem, s.keyNow, c.key, c.hash, s); o {
 	case idem.Done:
-		if !c.known { // a key that is used once costs no memory
+		if !known { // a key that is used once costs no memory
 			c.srv.memo.Keep(c.req.name, &c.key, c.req.input, &c.hash)
 		}
 		return c.show(out, r)
 	case idem.Unknown:
-		return c.unknown(out)
+		return c.unknown(out, known)
 	case idem.Interrupted:
 		if _, ok := c.srv.idem.Restart(c.key); !ok { // another caller was faster
-			return c.reserve(out)
+			return c.reserve(out, known)
 		}
 	case idem.InFlight:
 		s.waitsFor, s.awaits = c.key, otherCall
-		return out, stepWait
+		return out, stepDone
 	case idem.Conflict:
 		return c.conflict(out), stepDone
 	case idem.Full:
@@ -227,7 +225,7 @@ func (c *call) hit(out []byte, r *idem.Stored) []byte {
 		out = out[:start]
 	}
 	o := hitOf(r)
-	out, _ = o.appendWithin(out, c.id, false)
+	out = o.appendWithin(out, c.id, false)
 	c.srv.finished(c.entry, &o, 0, c.id)
 	return out
 }

@@ -20,20 +20,6 @@ type Journal interface {
 
 func (s *Server) kept() bool { return s.cfg.Journal != nil }
 
-// started waits until the start of a call with a key is safe; if false, the tool must not run.
-func (c *call) started(ctx context.Context) bool {
-	return !c.keyed || !c.srv.kept() || c.srv.cfg.Journal.Barrier(ctx) == nil
-}
-
-// ended posts the reply once the outcome of a call with a key is safe.
-func (c *call) ended() {
-	if c.keyed && !c.cutShort && c.srv.kept() {
-		c.postSafe()
-		return
-	}
-	c.s.post(c)
-}
-
 // postSafe posts the reply once all that was journaled is safe. Where that will not be, another
 // execution of the key may give another answer, and the peer gets none: its session stays blocked
 // until the server ends.
@@ -57,7 +43,7 @@ func (c *call) show(out []byte, r *idem.Stored) (_ []byte, next step) {
 	}
 	c.reply = c.hit(c.reply[:0], r)
 	c.startAway(c.postSafe)
-	return out, stepAway
+	return out, stepDone
 }
 
 // unknownOutcome is the answer about a tool that may have done its work before the server ended.
@@ -65,11 +51,11 @@ const unknownOutcome = "outcome unknown: the server ended while the tool ran"
 
 // unknown answers a key that was begun before a restart and has no outcome, for a tool that must
 // not do its work twice.
-func (c *call) unknown(out []byte) (_ []byte, next step) {
+func (c *call) unknown(out []byte, known bool) (_ []byte, next step) {
 	o := outcomeOf(tool.Broken(c.entry.AID, tool.Exception, 0, unknownOutcome))
 	stored := c.srv.idem.FinishUnknown(c.key, o.stored(c))
 	if stored == nil { // another caller was faster
-		return c.reserve(out)
+		return c.reserve(out, known)
 	}
 	return c.show(out, stored)
 }

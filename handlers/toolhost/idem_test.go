@@ -130,7 +130,7 @@ func TestReleasedReservation(t *testing.T) {
 	if c.req.scan([]byte(line), nil) != "" || !c.req.readAID() || c.req.read(&holder.state) != "" {
 		t.Fatal("bad line")
 	}
-	if _, next := c.begin(nil); next != stepRun {
+	if _, next := c.begin(nil, false); next != stepStart {
 		t.Fatal(next)
 	}
 	a, b := r.open(Stdin), r.open(Stdin)

@@ -131,14 +131,14 @@ func (o *outcome) appendReply(dst []byte, id requestID) []byte {
 
 // appendWithin is appendReply under the limit of a line (toolhost §3.4): a longer reply is
 // replaced, and o with it. single: the caller takes its state from the reply, and must keep it.
-func (o *outcome) appendWithin(dst []byte, id requestID, single bool) (out []byte, fits bool) {
+func (o *outcome) appendWithin(dst []byte, id requestID, single bool) []byte {
 	start := len(dst)
 	dst = o.appendReply(dst, id)
 	if len(dst)-start <= maxReply && (o.after == nil || o.after.Bytes() <= sessionstate.MaxBytes) {
-		return dst, true
+		return dst
 	}
 	*o = outcome{status: tool.ToolError, err: errTooLarge, hit: o.hit, silent: single}
-	return o.appendReply(dst[:start], id), false
+	return o.appendReply(dst[:start], id)
 }
 
 // outcomeOf returns the content of a tool's result, made to obey the rules of toolhost §3.2: an

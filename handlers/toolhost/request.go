@@ -337,9 +337,8 @@ func (s *session) serveBare(e *Entry, in, out []byte, start, most int) (used, li
 	c.req.input = append(c.req.input[:0], emptyObject...)
 	bad := int64(0)
 	for more := true; more; more = lines < most && len(out)-start <= connection.DefaultUnsentBytes && e.bare(in[used:]) {
-		c.fast, c.lean = true, !s.observed
 		at := len(out)
-		out = c.run(out)
+		out = c.run(out, !s.observed)
 		bad += failed(out[at:])
 		c.next()
 		used += len(e.head) + len(bareEnd)

@@ -9,19 +9,22 @@ import (
 )
 
 // run is step 12 on the loop, for a tool that is fast, and what follows; it appends the reply.
-func (c *call) run(out []byte) []byte {
+// lean: nothing but that depends on it.
+func (c *call) run(out []byte, lean bool) []byte {
 	s := c.s
 	c.prepare(s.state.CloneIn(&s.room))
 	s.tally.begin(c.entry, s)
 	r := runRecovered(c.srv.ctx, c.entry, &c.input, c.srv.cfg.Logger)
-	if c.lean && r.Failure == nil {
+	if lean && r.Failure == nil {
 		if done, ok := c.appendLean(out, r.Output); ok {
 			s.tally.ok++
 			return done
 		}
 	}
-	out = c.conclude(out, r, &s.state)
-	if c.keep {
+	o := outcomeOf(r)
+	out = c.conclude(out, r, &o, &s.state)
+	s.tally.end(c, &o)
+	if o.after != nil {
 		s.room.Replace(&s.state, &c.after)
 	}
 	return out
@@ -85,15 +88,15 @@ func (c *call) runAway() {
 		c.op.run(ctx, c)
 		c.s.post(c)
 		return
-	case !c.started(ctx):
+	case c.keyed && c.srv.kept() && c.srv.cfg.Journal.Barrier(ctx) != nil: // its start is not safe
 		r := timedOut(c.entry.AID)
 		r.Failure.Dispatch.Waited = true // it does not concern the tool
-		c.settle(r, false)
+		c.settle(r, settled)
 		return
 	case c.entry.External:
 		c.runs()
 		r := runRecovered(ctx, c.entry, &c.input, c.srv.cfg.Logger)
-		c.settle(r, false)
+		c.settle(r, settled)
 		return
 	}
 	c.place.x = &c.srv.exec
@@ -104,12 +107,15 @@ func (c *call) runAway() {
 	c.runs()
 	stop := context.AfterFunc(ctx, c.missed)
 	r := runRecovered(tool.WithPlace(ctx, &c.place), c.entry, &c.input, c.srv.cfg.Logger)
-	inTime := stop()
+	end := settled
+	if !stop() {
+		end = abandoned
+	}
 	c.place.free() // making the outcome safe needs no slot
 	if r.Failure != nil && over(ctx) {
 		r = timedOut(c.entry.AID) // the tool noticed before missed did
 	}
-	c.settle(r, !inTime)
+	c.settle(r, end)
 }
 
 // runs notes that the tool begins, off the loop.
@@ -123,55 +129,60 @@ func (c *call) missed() {
 	c.late()
 }
 
-func (c *call) late() { c.settle(timedOut(c.entry.AID), true) }
+func (c *call) late() { c.settle(timedOut(c.entry.AID), abandoned) }
 
 func timedOut(aid string) tool.Result { return tool.Broken(aid, tool.Timeout, 0, "") }
 
-// settle makes the reply and posts it, once. shared: the tool or a late caller reads the call too.
-func (c *call) settle(r tool.Result, shared bool) {
-	if c.settled.Swap(true) {
+// settle makes the reply and posts it, once. A tool that the server's end cut short has an unknown
+// effect: its key gets no outcome.
+func (c *call) settle(r tool.Result, end uint32) {
+	if !c.end.CompareAndSwap(pending, end) {
 		return
 	}
-	if c.cutShort = r.Failure != nil && c.srv.ctx.Err() != nil; c.cutShort {
+	if r.Failure != nil && c.srv.ctx.Err() != nil {
 		r = tool.Broken(c.entry.AID, tool.Exception, 0, unknownOutcome)
+		if !c.srv.kept() { // else the journal has that it was begun
+			c.release()
+		}
+		c.keyed = false
 	}
-	c.abandoned = shared
-	c.reply = c.conclude(c.reply[:0], r, &c.before)
+	o := outcomeOf(r)
+	c.reply = c.conclude(c.reply[:0], r, &o, &c.before)
+	c.changed = o.after
+	c.measure(&o)
 	c.srv.counts[c.entry.index].inFlight.Add(-1)
-	c.ended()
+	if c.keyed && c.srv.kept() {
+		c.postSafe()
+	} else {
+		c.s.post(c)
+	}
 }
 
-// conclude is steps 13 to 15: it appends the reply and stores the outcome. before is the old state.
-func (c *call) conclude(out []byte, r tool.Result, before *sessionstate.State) []byte {
-	o := outcomeOf(r)
+// conclude is steps 13 to 15: it appends the reply and stores the outcome, which has the new state
+// if there is one. before is the old state.
+func (c *call) conclude(out []byte, r tool.Result, o *outcome, before *sessionstate.State) []byte {
 	if o.status == tool.OK {
 		o.before, o.after = before, &c.after
 	}
-	out, fits := o.appendWithin(out, c.id, false)
-	c.keep = o.status == tool.OK && fits
+	out = o.appendWithin(out, c.id, false)
 	if b := c.entry.Breaker; b != nil {
 		b.Done(c.probe, r.Dispatch())
 	}
-	switch {
-	case !c.cutShort:
-		if c.keyed {
-			c.srv.idem.Finish(c.key, o.stored(c))
-		}
-	case !c.srv.kept(): // else the journal has that it was begun
-		c.release()
+	if c.keyed {
+		c.srv.idem.Finish(c.key, o.stored(c))
 	}
-	if c.fast {
-		c.s.tally.end(c, &o)
-		return out
-	}
+	return out
+}
+
+// measure notes the end of a tool off the loop.
+func (c *call) measure(o *outcome) {
 	now := c.s.nowMono()
 	took := time.Duration(now - c.begun)
 	if c.ran != 0 {
-		c.srv.steps.Record(stepToolRun, now-c.ran, 1, failures(&o), nil)
+		c.srv.steps.Record(stepToolRun, now-c.ran, 1, failures(o), nil)
 	} else {
 		c.srv.steps.Record(stepQueueWait, now-c.begun, 1, 1, nil)
 	}
-	c.srv.count(c.entry, &o, took)
-	c.srv.finished(c.entry, &o, took, c.id)
-	return out
+	c.srv.count(c.entry, o, took)
+	c.srv.finished(c.entry, o, took, c.id)
 }

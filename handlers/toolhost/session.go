@@ -242,42 +242,33 @@ func (c *call) serve(line, out []byte) []byte {
 			return c.operate(op, line, out)
 		}
 	}
-	if c.entry = s.find(c.req.aid); c.entry == nil {
-		return appendFaultAbout(out, "tool not found: ", jsonx.Clip(c.req.aid, maxAID), c.id)
+	if s.last == nil || s.last.AID != string(c.req.aid) {
+		e := s.srv.cfg.Registry.find(c.req.aid)
+		if e == nil {
+			return appendFaultAbout(out, "tool not found: ", jsonx.Clip(c.req.aid, maxAID), c.id)
+		}
+		s.last = e
 	}
-	c.row = c.entry.index
+	c.entry, c.row = s.last, s.last.index
 	if fault := c.req.read(&s.state); fault != "" {
 		return appendFault(out, fault, c.id)
 	}
 	if id := c.req.runID; len(id) > 0 && (s.run == nil || s.run.ID() != string(id)) {
 		return appendFault(out, errNoRun, c.id)
 	}
-	c.fast = c.entry.Fast && len(c.req.input) <= maxFastInput
-	if c.free() {
-		c.lean = !s.observed
-		c.applyState()
-		return c.run(out)
+	fast := c.entry.Fast && len(c.req.input) <= maxFastInput
+	if fast && len(c.req.key) == 0 && c.entry.Breaker == nil && (c.entry.Tier == 0 || !s.enforced()) {
+		c.applyState() // nothing of steps 7 to 11 concerns it
+		return c.run(out, !s.observed)
 	}
-	out, next := c.begin(out)
-	switch {
-	case next != stepRun:
-		return out
-	case c.fast:
-		return c.run(out)
+	out, next := c.begin(out, fast)
+	switch next {
+	case stepRun:
+		return c.run(out, false)
+	case stepStart:
+		c.start()
 	}
-	c.start()
 	return out
-}
-
-func (s *session) find(aid []byte) *Entry {
-	if e := s.last; e != nil && e.AID == string(aid) {
-		return e
-	}
-	e := s.srv.cfg.Registry.find(aid)
-	if e != nil {
-		s.last = e
-	}
-	return e
 }
 
 // lend returns the state for a call that leaves the loop.
@@ -323,8 +314,8 @@ func (s *session) Pump(out []byte, _ int, now connection.Instant) (outAfter []by
 		out = append(out, c.reply...)
 		s.answered.Add(c.row, c.came, 1, failed(c.reply))
 		s.left()
-		if c.keep {
-			s.state = c.after.Clone()
+		if c.changed != nil {
+			s.state = c.changed.Clone()
 			s.room.Share()
 		}
 		if c.runEnded != "" {

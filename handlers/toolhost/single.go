@@ -79,7 +79,7 @@ func (s *Single) Run(aid string, stdin io.Reader) (line []byte, code int) {
 	}
 	// A caller looks for diagnostics in what a failed tool left; an abandoned one left the input.
 	o.after = &c.after
-	line, _ = o.appendWithin(nil, id, true)
+	line = o.appendWithin(nil, id, true)
 	return line, ExitOK
 }
 
