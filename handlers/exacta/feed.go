@@ -16,7 +16,7 @@ const (
 
 // Feed implements connection.Session.
 func (s *session) Feed(in, out []byte, now connection.Instant) (used int, outAfter []byte, v connection.Verdict) {
-	if s.draining {
+	if s.phase == connection.Draining {
 		return len(in), out, connection.More
 	}
 	s.clock, s.came = s.srv.cfg.Clock.At(now.Wall), now.Mono
@@ -25,7 +25,7 @@ func (s *session) Feed(in, out []byte, now connection.Instant) (used int, outAft
 	defer s.srv.scratches.Put(sc)
 	for start := len(out); ; {
 		switch {
-		case s.lost || s.closing:
+		case s.lost || s.bad >= maxBadLines && s.limited():
 			return used, out, connection.Close
 		case s.opening.Load(): // what follows may be for its project
 			s.enterAll()
@@ -43,13 +43,13 @@ func (s *session) Feed(in, out []byte, now connection.Instant) (used int, outAft
 
 // line takes one line, or what is due before it. With the verdict Yield there may be another one.
 func (s *session) line(in, out []byte, sc *scratch) (used int, _ []byte, v connection.Verdict) {
-	switch {
-	case s.away:
-		return s.returned(in, out)
-	case s.skipping:
-		return s.skip(in, out)
-	case s.guest:
+	switch s.expects {
+	case firstLine:
 		return s.greet(in, out)
+	case restOfLine:
+		return s.skip(in, out)
+	case endOfLine:
+		return s.returned(in, out)
 	}
 	line, used, st, scanned := ndjson.Split(in, s.scanned, s.longest())
 	s.scanned = scanned
@@ -57,7 +57,7 @@ func (s *session) line(in, out []byte, sc *scratch) (used int, _ []byte, v conne
 	case st == ndjson.More:
 		return 0, out, connection.More
 	case st == ndjson.TooLong:
-		s.skipping, s.discarded = true, used
+		s.expects, s.discarded = restOfLine, used
 		s.in = incoming{refusal: codec.Refusal{Code: "IPC-001", Detail: "message_too_large"}}
 		out = s.take(out)
 	case blank(line):
@@ -97,12 +97,11 @@ func blank(line []byte) bool {
 func (s *session) skip(in, out []byte) (used int, _ []byte, v connection.Verdict) {
 	used, done := ndjson.Skip(in)
 	if s.discarded += used; done {
-		s.discarded--
+		s.discarded, s.expects = s.discarded-1, wholeLine
 	}
-	s.skipping = !done
 	switch {
 	case s.limited() && s.discarded > discardTimes*s.srv.cfg.MaxMessageBytes:
-		s.closing = true
+		return used, out, connection.Close
 	case !done:
 		return used, out, connection.More
 	}
@@ -132,9 +131,7 @@ func (s *session) enterAll() {
 func (s *session) take(out []byte) []byte {
 	switch r := &s.in.refusal; r.Code {
 	case "IPC-001":
-		if s.bad++; s.bad == maxBadLines && s.limited() {
-			s.closing = true
-		}
+		s.bad++
 		out = s.refuse(out, r)
 	case "IPC-002": // another version may be readable, and is no envelope of this one
 		out = s.refuse(out, r)

@@ -41,11 +41,11 @@ func (s *session) greet(in, out []byte) (used int, _ []byte, v connection.Verdic
 	case strings.HasPrefix("\uFEFF", string(rest)) || rest[0] == '\r' && len(rest) == 1: // there is more to come
 		return used, out, connection.More
 	case rest[0] != '{' && token == "":
-		return used, s.turnAway(out, &notJSON), connection.Close
+		return used, s.refuse(out, &notJSON), connection.Close
 	case rest[0] != '{':
-		return used, s.turnAway(out, &noToken), connection.Close
+		return used, s.refuse(out, &noToken), connection.Close
 	case token == "":
-		s.guest = false
+		s.expects = wholeLine
 		return used, out, connection.Yield
 	default:
 		n, out, v := s.auth(rest, out, token)
@@ -59,12 +59,6 @@ func blankAt(in []byte) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r' && len(in) > 1 && in[1] == '\n'
 }
 
-// turnAway refuses a peer for good.
-func (s *session) turnAway(out []byte, r *codec.Refusal) []byte {
-	s.closing = true
-	return s.refuse(out, r)
-}
-
 // authNames are the members of an auth line.
 var authNames = jsonx.NewNames("type", "token")
 
@@ -76,7 +70,7 @@ func (s *session) auth(in, out []byte, token string) (used int, _ []byte, v conn
 	case ndjson.More:
 		return 0, out, connection.More
 	case ndjson.TooLong:
-		return used, s.turnAway(out, &noToken), connection.Close
+		return used, s.refuse(out, &noToken), connection.Close
 	}
 	var strict jsonx.Strict
 	var members [2]jsonx.Member
@@ -84,11 +78,11 @@ func (s *session) auth(in, out []byte, token string) (used int, _ []byte, v conn
 	shown := &members[1]
 	switch {
 	case !p.OK() || string(members[0].Text()) != "auth" || shown.Kind != jsonx.String:
-		return used, s.turnAway(out, &noToken), connection.Close
+		return used, s.refuse(out, &noToken), connection.Close
 	case subtle.ConstantTimeCompare(shown.Text(), []byte(token)) == 0:
-		return used, s.turnAway(out, &badToken), connection.Close
+		return used, s.refuse(out, &badToken), connection.Close
 	}
-	s.guest, s.until = false, 0
+	s.expects, s.until = wholeLine, 0
 	return used, codec.AppendAck(out, nil, s.srv.cfg.Clock, []byte("{}"), nil), connection.Yield
 }
 

@@ -60,7 +60,7 @@ func (m *incoming) parse() {
 
 // sendAway has a line read off the loop. The session takes nothing of its peer until it is back.
 func (s *session) sendAway(line []byte) {
-	s.away = true
+	s.expects = endOfLine
 	line = append([]byte(nil), line...)
 	srv := s.srv
 	srv.running.Go(func() {
@@ -95,7 +95,7 @@ func (s *session) returned(in, out []byte) (used int, _ []byte, v connection.Ver
 	if m == nil || len(in) == 0 {
 		return 0, out, connection.Blocked
 	}
-	s.away, s.in = false, *m
+	s.expects, s.in = wholeLine, *m
 	s.srv.input.Fit(&s.charge, 0)
 	return 1, s.take(out), connection.Yield
 }

@@ -123,7 +123,7 @@ func (s *session) follow(c *projects.Cursor, o *outgoing) {
 		if c.Conn, c.Own = s.id, own; !o.cursor.move {
 			c.Next = next
 		}
-		if s.eof || s.draining {
+		if s.phase != connection.Open {
 			c.Window = 0
 		}
 	case o.Opens && !c.All:

@@ -16,6 +16,16 @@ const (
 	answerMemory = 256      // answers whose room is kept
 )
 
+// expected is what the next bytes of a peer are.
+type expected uint8
+
+const (
+	wholeLine  expected = iota
+	firstLine           // over TCP, where it shows the token if there is one
+	restOfLine          // that was too long: it is discarded
+	endOfLine           // that is read off the loop
+)
+
 // session is one connection over lines (exacta §2.1). What is above mu belongs to its owner.
 type session struct {
 	srv     *Server
@@ -26,18 +36,14 @@ type session struct {
 	in      incoming    // the message at hand
 	clock   codec.Clock // of the turn
 
+	phase     connection.Phase
+	expects   expected
 	scanned   int               // of the line that is not complete
-	skipping  bool              // the rest of a line that was too long
-	discarded int               // bytes of that line
+	discarded int               // bytes of the line that is too long
 	bad       int               // lines in a row that were no envelope
-	guest     bool              // the first line did not come yet
 	until     int64             // by when the token is to be shown, in nanoseconds of Instant.Mono; 0: it need not
-	closing   bool              // nothing more of the peer is read
-	away      bool              // a line is read off the loop; its end is not taken yet
-	charge    connection.Charge // of that line
-	eof       bool
-	draining  bool
-	lost      bool // the connection cannot go on without a gap
+	charge    connection.Charge // of the line that is read off the loop
+	lost      bool              // the connection cannot go on without a gap
 	feeds     map[*projects.Journal]*projects.Cursor
 	limits    []limitOf   // room for a Pump
 	came      int64       // when the turn's lines were read
@@ -75,7 +81,7 @@ func (s *Server) Open(port *connection.Port, carrier Carrier, ended func()) conn
 	c := &session{srv: s, port: port, id: s.conns.Add(1), carrier: carrier, ended: ended, feeds: make(map[*projects.Journal]*projects.Cursor)}
 	s.counts.sessions[carrier].Add(1)
 	if carrier == TCP {
-		c.guest = true
+		c.expects = firstLine
 		if s.Live().AuthToken != "" {
 			c.until = connection.Mono() + int64(authWithin)
 		}
@@ -148,7 +154,7 @@ func (s *session) send(o outgoing) {
 
 // EOF implements connection.Session.
 func (s *session) EOF(connection.Instant) {
-	s.eof = true
+	s.phase = connection.Ended
 	s.unlimit()
 	if s.ended != nil {
 		s.ended()
@@ -157,7 +163,7 @@ func (s *session) EOF(connection.Instant) {
 
 // Drain implements connection.Session.
 func (s *session) Drain(connection.Instant) {
-	s.draining = true
+	s.phase = max(s.phase, connection.Draining)
 	s.unlimit()
 }
 
@@ -202,7 +208,8 @@ func (s *session) Load() connection.Load {
 		l.Until = 1
 		return l
 	}
-	l.Done = idle && (s.eof || s.draining) || s.eof && s.carrier != Stdio // what was read runs on (exacta §2.1)
+	// What a socket's peer asked for runs on without it (exacta §2.1).
+	l.Done = idle && s.phase != connection.Open || s.phase == connection.Ended && s.carrier != Stdio
 	return l
 }
 
