@@ -273,8 +273,8 @@ func TestPartBytes(t *testing.T) {
 			reply := frame.Append(nil, frame.Response, mpack.AppendStr([]byte("\x83\xa2id"), b.s.appendID(nil, b.s.op.number, 0)), rest)
 			b.s.legs[i].Feed(reply, nil, c.now)
 		}
-		if b.s.failed == ok {
-			t.Errorf("%d bytes above the bound: failed %v", over, b.s.failed)
+		if lost := b.s.end == failed; lost == ok {
+			t.Errorf("%d bytes above the bound: failed %v", over, lost)
 		}
 		b.close()
 	}
@@ -291,8 +291,8 @@ func TestDials(t *testing.T) {
 	l := &b.s.legs[0]
 	for i := range maxDials {
 		l.connected(nil)
-		if again := l.ended(nil); again != (i < maxDials-1) || b.s.closing == again || b.s.failed {
-			t.Errorf("dial %d: again %v, refused %v, failed %v", i+1, again, b.s.closing, b.s.failed)
+		if again := l.ended(nil); again != (i < maxDials-1) || (b.s.end == closing) == again || b.s.end == failed {
+			t.Errorf("dial %d: again %v, refused %v, failed %v", i+1, again, b.s.end == closing, b.s.end == failed)
 		}
 	}
 	b.close()

@@ -63,7 +63,7 @@ func (l *leg) finished() { l.owed, l.dials = l.owed-1, 0 }
 // rouse has the requests sent.
 func (l *leg) rouse() {
 	switch {
-	case l.s.failed || l.s.gone:
+	case l.s.end >= failed:
 	case l.port != nil:
 		l.port.Wake()
 	case !l.running:
@@ -98,7 +98,7 @@ func (l *leg) connected(nc net.Conn) bool {
 	defer l.s.mu.Unlock()
 	l.nc, l.over = nc, false
 	l.dials++
-	return !l.s.failed && !l.s.gone
+	return l.s.end < failed
 }
 
 // open is the connection.Opener of the connection.
@@ -130,7 +130,7 @@ func (l *leg) ended(err error) (again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.nc, l.port, l.running, l.blocked = nil, nil, false, false
-	if s.failed || s.gone {
+	if s.end >= failed {
 		return false
 	}
 	if err != nil || l.owed > 0 || l.queued > 0 && l.dials >= maxDials {
@@ -152,7 +152,7 @@ func (l *leg) Feed(in, out []byte, _ connection.Instant) (used int, outAfter []b
 	defer s.mu.Unlock()
 	defer s.wake()
 	defer s.send()
-	for !l.over && !s.failed && !s.gone {
+	for !l.over && s.end < failed {
 		if len(s.out) > unsentBytes {
 			l.blocked = true
 			return used, out, connection.Blocked
@@ -283,8 +283,8 @@ func (s *session) leave(l *leg) {
 		s.fail(l.partition, errLeg)
 		return
 	}
-	if !s.closing {
-		s.closing = true
+	if s.end == serving {
+		s.end = closing
 		s.r.broken.Add(1)
 	}
 	s.port.Wake()

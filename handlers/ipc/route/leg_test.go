@@ -106,7 +106,7 @@ func TestHostileLegs(t *testing.T) {
 			b.client()
 			b.drainLeg(0)
 			b.s.legs[0].Feed(attack(b.s), nil, c.now)
-			if !b.s.failed {
+			if b.s.end != failed {
 				t.Error("it was taken")
 			}
 			b.close()

@@ -26,6 +26,16 @@ const (
 	framesPerTurn = 256
 )
 
+// ending is how far the end has come that is not the client's or a drain; it only grows.
+type ending uint8
+
+const (
+	serving ending = iota
+	closing        // a frame had no valid length, or a partition has no owner
+	failed         // a leg broke
+	gone           // Closed was called
+)
+
 // session is a client's connection. Its owner calls the methods of connection.Session, and the
 // owners of its legs those of leg; mu is held in all of them. Owners are woken under mu, which
 // takes no lock.
@@ -61,11 +71,8 @@ type session struct {
 	op      *op           // later requests wait for it
 
 	stalled bool // the client is not read
-	closing bool // a frame had no valid length, or a partition has no owner
-	eof     bool
-	drained bool
-	failed  bool // a leg broke
-	gone    bool // closed
+	phase   connection.Phase
+	end     ending
 }
 
 // open makes the session of a new client; it is a connection.Opener.
@@ -95,7 +102,7 @@ func (s *session) Feed(in, out []byte, _ connection.Instant) (used int, outAfter
 		case n == 0:
 			return used, out, connection.More
 		case n == frame.Malformed:
-			s.closing = true // what was asked before is answered before (Load)
+			s.end = closing // what was asked before is answered before (Load)
 			s.port.Wake()
 			return len(in), out, connection.Blocked
 		case !s.take(t, payload, in[used:used+n]):
@@ -109,7 +116,7 @@ func (s *session) Feed(in, out []byte, _ connection.Instant) (used int, outAfter
 
 // full reports whether the client is not to be read.
 func (s *session) full() bool {
-	return s.op != nil || s.failed || s.closing || s.window.len() >= s.r.cfg.MaxInFlight || len(s.calls) >= s.r.cfg.MaxCalls
+	return s.op != nil || s.end != serving || s.window.len() >= s.r.cfg.MaxInFlight || len(s.calls) >= s.r.cfg.MaxCalls
 }
 
 // take sends one frame to where it belongs; false: it has to wait. It does not allocate for a
@@ -129,7 +136,7 @@ func (s *session) take(t frame.Type, payload, whole []byte) bool {
 			}
 		}
 	}
-	if !ok || s.route.To != ipc.ToKey || s.drained {
+	if !ok || s.route.To != ipc.ToKey || s.phase == connection.Draining {
 		return s.takeWhole(payload, whole)
 	}
 	next, problem := s.scan.ParseFields(payload, body, s.route.Key, s.field[:])
@@ -155,7 +162,7 @@ func (s *session) takeWhole(payload, whole []byte) bool {
 		len(q.Service) == 0 || len(q.Method) == 0 || q.Body == nil {
 		return s.pass(0, whole, false)
 	}
-	if s.drained {
+	if s.phase == connection.Draining {
 		s.refuse(q.ID, wire.Unavailable, "Server is shutting down")
 		return true
 	}
@@ -256,7 +263,7 @@ func (s *session) resume() {
 
 // wake has the client pumped, and fed again if it was stalled.
 func (s *session) wake() {
-	if len(s.out) > 0 || s.chunks.len() > 0 || s.stalled || s.eof || s.drained || s.closing {
+	if len(s.out) > 0 || s.chunks.len() > 0 || s.stalled || s.phase != connection.Open || s.end == closing {
 		s.port.Wake()
 	}
 }
@@ -266,7 +273,7 @@ func (s *session) wake() {
 func (s *session) EOF(connection.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.eof = true
+	s.phase = connection.Ended
 	for _, st := range s.streams {
 		st.silent = true
 		st.end(nil)
@@ -278,7 +285,7 @@ func (s *session) EOF(connection.Instant) {
 func (s *session) Drain(connection.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drained = true
+	s.phase = max(s.phase, connection.Draining)
 	for n, c := range s.calls {
 		if q, ok := c.(*query); ok {
 			q.cancel(n, nil)
@@ -298,8 +305,8 @@ func (s *session) Load() connection.Load {
 	asked := s.window.len() > 0 || s.queries > 0 || s.op != nil
 	busy := asked || len(s.calls) > 0 // a client that sees the end knows that its streams have ended
 	return connection.Load{
-		Busy: busy, Streams: len(s.streams) > 0, Done: (s.eof || s.drained) && !busy && !s.hasOutput(),
-		Over: (s.failed || s.closing && s.window.len() == 0) && !s.hasOutput(),
+		Busy: busy, Streams: len(s.streams) > 0, Done: s.phase != connection.Open && !busy && !s.hasOutput(),
+		Over: (s.end >= failed || s.end == closing && s.window.len() == 0) && !s.hasOutput(),
 	}
 }
 
@@ -316,7 +323,7 @@ func (s *session) Report() (inFlight, streams int64) {
 func (s *session) Closed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.gone = true
+	s.end = gone
 	s.drop()
 	s.out, s.chunks, s.calls, s.streams, s.op = nil, queue{}, nil, nil, nil
 	s.window = window{}
@@ -325,10 +332,10 @@ func (s *session) Closed() {
 // fail ends the client's connection, behind what it was answered: a leg broke that had something to
 // do for it.
 func (s *session) fail(partition int, why error) {
-	if s.failed || s.gone {
+	if s.end >= failed {
 		return
 	}
-	s.failed = true
+	s.end = failed
 	s.r.broken.Add(1)
 	s.r.cfg.Logger.Debug("a client loses its connection with a leg", "conn", s.port.ID(), "remote", s.port.Remote(),
 		"partition", partition, "err", why)

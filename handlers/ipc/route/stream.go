@@ -9,6 +9,7 @@ import (
 	"trunkline/codec/jsonx"
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
+	"trunkline/engine/connection"
 )
 
 // liveStream is a stream of the client that is open at all partitions. Sets of partitions are bits.
@@ -146,8 +147,8 @@ func (st *liveStream) opened() {
 	}
 	st.first = nil
 	o.end(nil)
-	if s.eof || s.drained {
-		st.silent = st.silent || s.eof
+	if s.phase != connection.Open {
+		st.silent = st.silent || s.phase == connection.Ended
 		st.end(nil)
 	}
 }
