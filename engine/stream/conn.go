@@ -45,8 +45,7 @@ type conn struct {
 	sendFrom         int64           // since when the peer took no byte of what is being sent; 0 while nothing is
 	readBy           int64           // when a peer that reads slowestReader would have read all that it took
 	startTend        sync.Once
-	ahead            bool // the reader reads ahead, into spill
-	paused           bool // too much is kept to read ahead
+	reads            reading
 	frames           int  // how many end in in; -1: not counted
 	queued           int  // sock.Queued when last asked; less than 0 since the socket last took something
 	roused           bool // the reader was called out of its Read, for a Drain
@@ -135,7 +134,7 @@ func (c *conn) release(r connection.Reason) bool {
 		return false
 	}
 	c.released = true
-	if c.ahead { // the reader has spill, and may be in its Read for as long as the connection lingers
+	if c.reads == ahead { // the reader has spill, and may be in its Read for as long as the connection lingers
 		c.in.drop()
 	}
 	c.port.SetOwner(nil)

@@ -210,7 +210,7 @@ func (c *conn) drain() {
 		return
 	}
 	switch {
-	case c.ahead, c.Behind():
+	case c.reads == ahead, c.Behind():
 		c.DrainAfter(len(c.in.unread()))
 		c.nudge()
 	case c.unfed.Load(), c.rouse():

@@ -11,8 +11,18 @@ import (
 // that first sends and then reads is not stuck before the limits are reached. Meanwhile the tender
 // feeds the session, for the reader is in its Read and the writer in its Write.
 
-// mayReadAhead reports whether to read ahead. The caller holds mu; the session may not be fed.
-func (c *conn) mayReadAhead() bool {
+// reading is where what the reader reads goes.
+type reading uint8
+
+const (
+	direct reading = iota // into in, for the session to be fed
+	ahead                 // into spill, while the tender has in
+	paused                // nowhere: too much is kept to read ahead
+)
+
+// readAhead reports whether to read ahead, and lends in to the tender then: what came may be whole
+// frames. The caller holds mu; the session may not be fed.
+func (c *conn) readAhead() bool {
 	l := &c.host.cfg.Limits
 	if l.AheadBytes <= 0 || c.Peer != connection.PeerOpen || c.readErr != nil || c.Verdict == connection.Close {
 		return false
@@ -21,13 +31,11 @@ func (c *conn) mayReadAhead() bool {
 	if c.frames < 0 {
 		c.frames = l.Count(c.in.unread())
 	}
-	c.paused = l.Full(len(c.in.unread()), c.frames, c.paused) || !c.in.roomAhead()
-	return !c.paused
-}
-
-// startAhead lends in to the tender. What came may be whole frames. The caller holds mu.
-func (c *conn) startAhead() {
-	c.ahead = true
+	if l.Full(len(c.in.unread()), c.frames, c.reads == paused) || !c.in.roomAhead() {
+		c.reads = paused
+		return false
+	}
+	c.reads = ahead
 	if len(c.in.unread()) > 0 {
 		c.Kept()
 	}
@@ -39,6 +47,7 @@ func (c *conn) startAhead() {
 	if c.woken.Load() {
 		c.nudge()
 	}
+	return true
 }
 
 // keep puts what was read ahead behind what waits.
@@ -110,7 +119,7 @@ func (c *conn) tendOnce() (act connection.Action) {
 
 // tendable reports whether the tender has bytes to feed, or a Drain to call. The caller holds mu.
 func (c *conn) tendable() bool {
-	return c.ahead && (c.Behind() || c.DrainDue() || len(c.in.unread()) > 0)
+	return c.reads == ahead && (c.Behind() || c.DrainDue() || len(c.in.unread()) > 0)
 }
 
 // roomy reports whether the peer has taken enough for more to be appended. The caller holds mu.

@@ -255,12 +255,13 @@ func (c *conn) feedOnce() (act connection.Action) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.recoverPanic()
-	c.ahead = false
+	if c.reads == ahead {
+		c.reads = direct
+	}
 	act = connection.DoClose // what a panic leaves behind
 	for {
 		for !c.released && !c.feedable() {
-			if c.mayReadAhead() {
-				c.startAhead()
+			if c.readAhead() {
 				return connection.DoWait
 			}
 			c.room.Wait()
@@ -270,7 +271,7 @@ func (c *conn) feedOnce() (act connection.Action) {
 		}
 		if next := c.give(); next != connection.DoWait {
 			if next == connection.DoRead {
-				c.frames, c.paused = -1, false
+				c.frames, c.reads = -1, direct
 			}
 			return next
 		}
