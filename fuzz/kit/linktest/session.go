@@ -23,8 +23,7 @@ type Session struct {
 	pending   int      // Pending waits for Release
 	streams   int      // live ones, Open's included
 	opened    int      // those of Open
-	eof       bool
-	draining  bool
+	phase     connection.Phase
 	panicPump bool
 	closed    int
 	stop      chan struct{} // closed at EOF, drain and close: streams end
@@ -156,7 +155,7 @@ func (s *Session) Pump(out []byte, room int, _ connection.Instant) ([]byte, bool
 func (s *Session) EOF(connection.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.eof = true
+	s.phase = connection.Ended
 	s.streams, s.opened = s.streams-s.opened, 0
 	s.stopStreams()
 	kept := s.queue[:0]
@@ -172,7 +171,7 @@ func (s *Session) EOF(connection.Instant) {
 func (s *Session) Drain(connection.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.draining = true
+	s.phase = max(s.phase, connection.Draining)
 	for ; s.opened > 0; s.opened-- {
 		s.streams--
 		s.queue = append(s.queue, Frame(end, ""))
@@ -195,7 +194,7 @@ func (s *Session) Load() connection.Load {
 	defer s.mu.Unlock()
 	busy := s.blocked || s.pending > 0 || s.streams > 0
 	flying := s.blocked || s.pending > 0
-	asked := s.eof || s.draining && s.streams == 0
+	asked := s.phase == connection.Ended || s.phase == connection.Draining && s.streams == 0
 	return connection.Load{Busy: busy, Streams: s.streams > 0, Done: asked && !flying && len(s.queue) == 0}
 }
 
