@@ -23,9 +23,8 @@ type session struct {
 	first   int  // the stream that Pump serves first, so that all get their share
 	cut     part // of a chunk that the connection has the beginning of
 	blocked bool // a listing runs beside the loop; later requests wait for it
-	eof     bool
-	closing bool // the connection closes once the deferred replies are out
-	drained bool
+	phase   connection.Phase
+	closing bool        // the connection closes once the deferred replies are out
 	gone    atomic.Bool // closed; looked at by listings that run beside the loop
 
 	deferred connection.Deferral // replies that wait for the journal
@@ -139,7 +138,7 @@ func (s *session) takeMail(out []byte) []byte {
 // EOF implements connection.Session: streams and handlers end at once, and nothing with their ids
 // is sent any more; what was asked is still answered (kernel-ipc §2.3, D10).
 func (s *session) EOF(connection.Instant) {
-	s.eof = true
+	s.phase = connection.Ended
 	for _, st := range s.streams {
 		st.bus.Discard()
 		for _, w := range st.waiters {
@@ -153,7 +152,7 @@ func (s *session) EOF(connection.Instant) {
 
 // Drain implements connection.Session.
 func (s *session) Drain(connection.Instant) {
-	s.drained = true
+	s.phase = max(s.phase, connection.Draining)
 	for q := range s.queries {
 		q.bus.Cancel()
 	}
@@ -167,7 +166,7 @@ func (s *session) Drain(connection.Instant) {
 func (s *session) Load() connection.Load {
 	streams := len(s.streams) > 0
 	busy := streams || s.blocked || s.cut.msg != nil || len(s.queries) > 0 || s.deferred.Len() > 0
-	return connection.Load{Busy: busy, Streams: streams, Done: (s.eof || s.drained) && !busy && s.mail.empty()}
+	return connection.Load{Busy: busy, Streams: streams, Done: s.phase != connection.Open && !busy && s.mail.empty()}
 }
 
 // Report implements connection.Reporter.

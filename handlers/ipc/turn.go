@@ -143,7 +143,7 @@ func (t *turn) serve(sl *slot) {
 	t.id, t.msg, t.extras = nil, t.msg[:0], mpack.Extras{}
 	t.req, t.fields, t.ahead, t.opened = &sl.req, &sl.fields, nil, nil
 	switch {
-	case sl.method == nil || t.s.drained:
+	case sl.method == nil || t.s.phase == connection.Draining:
 		t.answer(t.validate(sl.typ, sl.payload))
 	case sl.problem != mpack.NoProblem:
 		t.id = sl.req.ID
@@ -179,7 +179,7 @@ func (t *turn) validate(typ frame.Type, payload []byte) wire.Code {
 	if code := t.parse(payload); code != wire.OK {
 		return code
 	}
-	if t.s.drained {
+	if t.s.phase == connection.Draining {
 		return t.refuse(wire.Unavailable, "Server is shutting down")
 	}
 	m := t.svc.routes.find(t.req.Service, t.req.Method)
