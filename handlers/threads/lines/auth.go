@@ -55,11 +55,11 @@ func (s *session) auth(out, line []byte) []byte {
 		return s.refuse(out, &method.Fault{Condition: method.Invalid, Message: `auth needs params with protocol "` + protocol + `" and token`})
 	}
 	if v := s.verified; v != nil {
-		s.verified, s.again = nil, false
+		s.verified = nil
 		return s.authed(out, v)
 	}
-	s.again = true
 	s.send(&away{line: append([]byte(nil), line...), bearer: bearer})
+	s.awaits = aToken
 	return out
 }
 

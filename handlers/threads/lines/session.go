@@ -17,6 +17,15 @@ const (
 	turnLines = 1024
 )
 
+// awaited is what runs off the loop before a session takes the next line.
+type awaited uint8
+
+const (
+	nothing awaited = iota
+	aCall
+	aToken // is verified, and its line is read again
+)
+
 // session is one connection (threads §2.4). All but back belongs to its owner.
 type session struct {
 	srv  *Server
@@ -38,11 +47,9 @@ type session struct {
 	failed    int64       // its reply is a fault
 	came      int64       // when the line came that is away
 	seen      uint64      // index of the last change that the replies show
-	away      bool        // a call runs off the loop
-	again     bool        // its line is read again when it is back
-	verified  *away       // what came back for the auth line that is read again
-	draining  bool
-	eof       bool
+	awaits    awaited
+	verified  *away // what came back for the auth line that is read again
+	phase     connection.Phase
 	closing   bool // after the replies at hand
 	strict    jsonx.Strict
 	req       request
@@ -70,7 +77,7 @@ type away struct {
 // Feed implements connection.Session.
 func (s *session) Feed(in, out []byte, now connection.Instant) (used int, outAfter []byte, v connection.Verdict) {
 	out = s.release(out)
-	if s.away || s.blocked() || s.closing && s.held.Len() > 0 {
+	if s.awaits != nothing || s.blocked() || s.closing && s.held.Len() > 0 {
 		return 0, out, connection.Blocked
 	}
 	if s.closing {
@@ -145,13 +152,11 @@ func (s *session) feed(in, out []byte, now connection.Instant) (used int, _ []by
 		}
 		s.row, s.failed = method.AsideInvalid.Number(), 0
 		out = s.serve(line, out, now)
-		if s.away {
+		if s.awaits != aToken {
+			used += n
+		}
+		if s.awaits != nothing {
 			s.came = came
-		}
-		if s.away && s.again {
-			return used, out, connection.Blocked
-		}
-		if used += n; s.away {
 			return used, out, connection.Blocked
 		}
 		if s.count(came); s.closing {
@@ -170,7 +175,8 @@ func (s *session) maxLine() int {
 // serve answers a line, or sends it away.
 func (s *session) serve(line, out []byte, now connection.Instant) []byte {
 	s.requestID, line = s.requestID[:0], jsonx.TrimBOM(line)
-	if row := s.req.pick(line, s.srv.cfg.Lookup, &s.strict, &s.picked); row != nil && s.known != nil && !s.draining && s.authorized(now) {
+	row := s.req.pick(line, s.srv.cfg.Lookup, &s.strict, &s.picked)
+	if row != nil && s.known != nil && s.phase != connection.Draining && s.authorized(now) {
 		s.undecoded = 0
 		s.caller = method.Caller{Picked: &s.picked, Now: now.Wall}
 		return s.call(out, line, row, s.req.params(), &s.caller)
@@ -200,13 +206,13 @@ func (s *session) serve(line, out []byte, now connection.Instant) []byte {
 		return s.auth(out, line)
 	case !s.authorized(now):
 		return s.reject(out, caller, authOperation, s.void)
-	case s.draining:
+	case s.phase == connection.Draining:
 		return s.refuse(out, &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"})
 	case string(name) == "ping":
 		s.row = method.AsidePing.Number()
 		return append(appendHead(out, &s.req, "true"), ",\"result\":{}}\n"...)
 	}
-	row := s.srv.cfg.Lookup(name)
+	row = s.srv.cfg.Lookup(name)
 	params := s.req.params()
 	switch {
 	case row == nil:
@@ -269,7 +275,7 @@ func (s *session) nameRequest() {
 
 // send has a call run off the loop. The request is parsed again from the copy of its line.
 func (s *session) send(a *away) {
-	s.away = true
+	s.awaits = aCall
 	a.req.parse(a.line, &s.strict)
 	a.caller.RequestID = append([]byte(nil), s.requestID...)
 	a.caller.Picked, a.caller.NoWait, a.caller.Now = nil, false, 0
@@ -300,7 +306,7 @@ func (s *session) Pump(out []byte, _ int, _ connection.Instant) (outAfter []byte
 	if a == nil {
 		return out, false
 	}
-	s.away = false
+	s.awaits = nothing
 	if a.row == nil {
 		s.verified = a
 		return out, false
@@ -316,21 +322,21 @@ func (s *session) Pump(out []byte, _ int, _ connection.Instant) (outAfter []byte
 }
 
 // EOF implements connection.Session: what was taken is answered.
-func (s *session) EOF(connection.Instant) { s.eof = true }
+func (s *session) EOF(connection.Instant) { s.phase = connection.Ended }
 
 // Drain implements connection.Session.
-func (s *session) Drain(connection.Instant) { s.draining = true }
+func (s *session) Drain(connection.Instant) { s.phase = max(s.phase, connection.Draining) }
 
 // Load implements connection.Session.
 func (s *session) Load() connection.Load {
-	busy := s.away || s.held.Len() > 0
-	return connection.Load{Busy: busy, Done: (s.eof || s.draining) && !busy, Until: s.until}
+	busy := s.awaits != nothing || s.held.Len() > 0
+	return connection.Load{Busy: busy, Done: s.phase != connection.Open && !busy, Until: s.until}
 }
 
 // Report implements connection.Reporter.
 func (s *session) Report() (inFlight, streams int64) {
 	inFlight = s.answered.Len()
-	if s.away {
+	if s.awaits != nothing {
 		inFlight++
 	}
 	return inFlight, 0
