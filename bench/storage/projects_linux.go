@@ -136,11 +136,7 @@ func (p *projects) watch(server string, cfg load.Config) (*load.Session, error) 
 	single.Once = true
 	for end := time.Now().Add(askTimeout); time.Now().Before(end); {
 		before := s.Chunks()
-		publisher, err := load.Start(single)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := publisher.Wait(); err != nil {
+		if _, err := load.RunToEnd(single); err != nil {
 			return nil, err
 		}
 		if time.Sleep(100 * time.Millisecond); s.Chunks() == before+subscribers {

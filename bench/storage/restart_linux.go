@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +28,6 @@ const (
 	// a paced load comes, is what it asks for: enough room that latency means something.
 	pacedShare   = 0.3
 	pacedDepth   = 64
-	pacedSlice   = 20 * time.Millisecond
 	pacedTries   = 4
 	pacedWindows = 10
 )
@@ -231,26 +231,40 @@ func (t *restarting) underLoad(tapes []*load.Tape, rate float64) (latency [2]loa
 		if err != nil {
 			return latency, nil, err
 		}
-		p, err := load.RunPaced(load.Config{Addr: t.s.Addr, Tapes: tapes, Depth: pacedDepth, PerSec: rate, For: t.paced, Slice: pacedSlice})
+		var replies []reply
+		start := time.Now()
+		_, err = load.RunToEnd(load.Config{Addr: t.s.Addr, Tapes: tapes, Depth: pacedDepth, PerSec: rate, For: t.paced,
+			Each: func(due time.Time, latency time.Duration) { replies = append(replies, reply{due, latency}) }})
 		_, stopErr := touching.Stop()
 		if err = errors.Join(err, stopErr); err != nil {
 			return latency, nil, err
 		}
-		took = append(took, split(p, entries(t.s.Output(), "snapshot written"), &latency)...)
+		took = append(took, split(start, replies, entries(t.s.Output(), "snapshot written"), &latency)...)
 	}
 	return latency, took, nil
 }
 
-// split adds the slices of a run to those beside and during snapshots, and returns the seconds of
-// the snapshots that the run met. What follows the last one counts nowhere: the next one may have
-// begun.
-func split(p *load.Paced, snapshots []entry, latency *[2]load.Histogram) (took []float64) {
-	free := p.Start
+// reply is one of the paced load.
+type reply struct {
+	due     time.Time
+	latency time.Duration
+}
+
+// split adds the replies of a run to those beside and during snapshots, by when they were due, and
+// returns the seconds of the snapshots that the run met. What follows the last one counts nowhere:
+// the next one may have begun.
+func split(start time.Time, replies []reply, snapshots []entry, latency *[2]load.Histogram) (took []float64) {
+	for _, r := range replies {
+		if i := slices.IndexFunc(snapshots, func(s entry) bool { return r.due.Before(s.Time) }); i >= 0 {
+			during := 0
+			if from := snapshots[i].Time.Add(-time.Duration(snapshots[i].Secs * float64(time.Second))); !r.due.Before(from) {
+				during = 1
+			}
+			latency[during].Add(int64(r.latency), 1)
+		}
+	}
 	for _, s := range snapshots {
-		from := s.Time.Add(-time.Duration(s.Secs * float64(time.Second)))
-		latency[0].Merge(p.Between(free, from))
-		latency[1].Merge(p.Between(from, s.Time))
-		if free = s.Time; free.After(p.Start) {
+		if s.Time.After(start) {
 			took = append(took, s.Secs)
 		}
 	}

@@ -68,25 +68,26 @@ func TestEntries(t *testing.T) {
 
 func TestSplitTakesASnapshotApart(t *testing.T) {
 	const ms = time.Millisecond
-	p := &load.Paced{Start: time.Unix(100, 0), Width: 10 * ms, Slices: make([]load.Histogram, 10)}
-	for i := range p.Slices {
-		p.Slices[i].Add(1000, 1)
+	start := time.Unix(100, 0)
+	var replies []reply
+	for i := range 10 {
+		replies = append(replies, reply{start.Add(time.Duration(10*i+5) * ms), 1000})
 	}
 	f := func(beside, during uint64, met int, snapshots ...[2]time.Duration) {
 		t.Helper()
 		var latency [2]load.Histogram
 		var list []entry
 		for _, s := range snapshots {
-			list = append(list, entry{Time: p.Start.Add(s[1]), Secs: (s[1] - s[0]).Seconds()})
+			list = append(list, entry{Time: start.Add(s[1]), Secs: (s[1] - s[0]).Seconds()})
 		}
-		got := split(p, list, &latency)
+		got := split(start, replies, list, &latency)
 		if b, d := latency[0].Total(), latency[1].Total(); b != beside || d != during || len(got) != met {
 			t.Errorf("%v: %d beside, %d during and %d met, want %d, %d and %d", snapshots, b, d, len(got), beside, during, met)
 		}
 	}
 	f(0, 0, 0)
 	f(2, 3, 1, [2]time.Duration{20 * ms, 50 * ms})
-	f(1, 2, 1, [2]time.Duration{15 * ms, 45 * ms}) // slices that are in both count nowhere
+	f(1, 3, 1, [2]time.Duration{15 * ms, 45 * ms}) // the first moment is in it, the last is not
 	f(0, 2, 1, [2]time.Duration{-30 * ms, 20 * ms})
 	f(3, 4, 2, [2]time.Duration{-50 * ms, -40 * ms}, [2]time.Duration{10 * ms, 30 * ms}, [2]time.Duration{50 * ms, 70 * ms})
 }

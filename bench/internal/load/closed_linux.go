@@ -47,13 +47,15 @@ type Config struct {
 	// waits, and its latency grows: latencies count from when a request was due, so that a server,
 	// or a generator, that falls behind shows.
 	PerSec float64
-	For    time.Duration // how long requests are due; 0: until Stop
+	For    time.Duration // how long requests are due, all of whose latencies are recorded; 0: until Stop
 	Tick   time.Duration // the time between two bursts: requests are due at its multiples; 0 means a millisecond
 	// Burst is how many requests that are due together one connection gets, with one write; 0 means
 	// 1. Where it is all of a tick's, connections take turns: each sends its burst at a moment of
 	// its own.
 	Burst int
-	Slice time.Duration // RunPaced: latencies are counted apart for each slice of the run
+	// Each, if it is not nil, takes the latency of each reply of a paced run, with when its request
+	// was due, in place of the histogram. The worker calls it.
+	Each func(due time.Time, latency time.Duration)
 }
 
 // Session is a closed loop that runs.
@@ -90,8 +92,8 @@ func Start(cfg Config) (*Session, error) {
 	if cfg.Depth < 1 || len(cfg.Tapes) == 0 {
 		return nil, fmt.Errorf("cannot run %d connections at depth %d", len(cfg.Tapes), cfg.Depth)
 	}
-	if err := cfg.checkPace(); err != nil {
-		return nil, err
+	if cfg.PerSec < 0 || cfg.For < 0 || cfg.Tick < 0 || cfg.PerSec == 0 && cfg.For > 0 {
+		return nil, fmt.Errorf("cannot run %.0f requests/s in ticks of %v for %v", cfg.PerSec, cfg.Tick, cfg.For)
 	}
 	s := &Session{cfg: cfg, wait: pollMillis, done: make(chan struct{})}
 	if cfg.Spin {
@@ -105,6 +107,7 @@ func Start(cfg Config) (*Session, error) {
 		return nil, err
 	}
 	s.epoch = time.Now()
+	s.recording.Store(cfg.For > 0)
 	go s.run()
 	return s, nil
 }
@@ -279,13 +282,19 @@ func (s *Session) Wait() (*Histogram, error) {
 	return l, errors.Join(s.errs...)
 }
 
+// RunToEnd runs a load that ends by itself, Once or For some time, and returns the latencies
+// recorded. What went wrong is an error, lost connections included.
+func RunToEnd(cfg Config) (*Histogram, error) {
+	s, err := Start(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return s.Wait()
+}
+
 // SendOnce sends every tape once at the given depth and waits for all replies.
 func SendOnce(addr string, p Protocol, tapes []*Tape, depth int) error {
-	s, err := Start(Config{Addr: addr, Protocol: p, Tapes: tapes, Depth: depth, Once: true})
-	if err != nil {
-		return err
-	}
-	_, err = s.Wait()
+	_, err := RunToEnd(Config{Addr: addr, Protocol: p, Tapes: tapes, Depth: depth, Once: true})
 	return err
 }
 

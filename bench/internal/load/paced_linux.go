@@ -6,71 +6,20 @@ import (
 	"math"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"golang.org/x/sys/unix"
-
-	"trunkline/cmd/trunkline/loadgen"
 )
 
-const (
-	// pacedTick is the usual time between two bursts.
-	pacedTick = time.Millisecond
-	// maxSlices bounds the memory of a run in slices: a histogram of one takes some 40 KiB.
-	maxSlices = 4096
-)
-
-// Paced is what a paced run showed: the latencies of each slice, of the requests that were due in
-// it.
-type Paced struct {
-	Start  time.Time
-	Width  time.Duration
-	Slices []Histogram
-}
-
-// Between adds up the slices that lie within from and to, which may be any times.
-func (p *Paced) Between(from, to time.Time) *Histogram {
-	l := new(Histogram)
-	for i := range p.Slices {
-		start := p.Start.Add(time.Duration(i) * p.Width)
-		if !start.Before(from) && !start.Add(p.Width).After(to) {
-			l.Merge(&p.Slices[i])
-		}
-	}
-	return l
-}
-
-// RunPaced sends for cfg.For, waits for all replies and returns their latencies. An ERROR frame or
-// a lost connection is an error.
-func RunPaced(cfg Config) (*Paced, error) {
-	if cfg.PerSec <= 0 || cfg.Slice <= 0 || cfg.For <= 0 {
-		return nil, fmt.Errorf("cannot run %.0f requests/s for %v in slices of %v", cfg.PerSec, cfg.For, cfg.Slice)
-	}
-	s, err := Start(cfg)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.Wait(); err != nil {
-		return nil, err
-	}
-	return &Paced{Start: s.epoch, Width: cfg.Slice, Slices: s.workers[0].pace.slices}, nil
-}
+// pacedTick is the usual time between two bursts.
+const pacedTick = time.Millisecond
 
 // pace is when the requests of a worker are due.
 type pace struct {
-	cfg    *Config
-	tick   int64
-	timer  int   // descriptor that is ready at every tick; -1: polled
-	total  int64 // requests of the run
-	sent   int64
-	turn   int // connection that is asked first
-	slices []Histogram
-}
-
-func (c *Config) checkPace() error {
-	if c.PerSec < 0 || c.For < 0 || c.Tick < 0 || c.Slice < 0 || c.Slice > 0 && (c.Slice < c.Tick || c.For/c.Slice >= maxSlices) {
-		return fmt.Errorf("cannot run %.0f requests/s in ticks of %v, for %v in slices of %v", c.PerSec, c.Tick, c.For, c.Slice)
-	}
-	return nil
+	cfg   *Config
+	tick  int64
+	timer int   // descriptor that is ready at every tick; -1: polled
+	total int64 // requests of the run
+	sent  int64
+	turn  int // connection that is asked first
 }
 
 // setPace has the worker send when requests are due, where the session asks for that.
@@ -81,9 +30,6 @@ func (s *Session) setPace() error {
 	p := &pace{cfg: &s.cfg, tick: int64(cmp.Or(s.cfg.Tick, pacedTick)), timer: -1, total: math.MaxInt64}
 	if s.cfg.For > 0 {
 		p.total = int64(s.cfg.PerSec * s.cfg.For.Seconds())
-	}
-	if s.cfg.Slice > 0 {
-		p.slices = make([]Histogram, s.cfg.For/s.cfg.Slice+1)
 	}
 	w := s.workers[0]
 	w.pace = p
@@ -124,15 +70,6 @@ func (p *pace) deadline(s *Session) time.Time {
 		return time.Time{}
 	}
 	return s.epoch.Add(p.cfg.For + drainTimeout)
-}
-
-// slice has the latencies of what was due at a time, in a histogram that is coarser than others.
-func (p *pace) slice(at int64) *Histogram {
-	l := &p.slices[min(at/int64(p.cfg.Slice), int64(len(p.slices)-1))]
-	if l.h == nil {
-		l.h = hdrhistogram.New(loadgen.LowestLatency, loadgen.HighestLatency, 2)
-	}
-	return l
 }
 
 // due returns when request n is due, in nanoseconds since the start.

@@ -10,30 +10,37 @@ import (
 )
 
 func pacedConfig(addr string) Config {
-	return Config{Addr: addr, Tapes: tapes(3, request("A", "p"), request("B", "q")), Depth: 8, PerSec: 2000, For: 100 * time.Millisecond, Slice: 10 * time.Millisecond}
+	return Config{Addr: addr, Tapes: tapes(3, request("A", "p"), request("B", "q")), Depth: 8, PerSec: 2000, For: 100 * time.Millisecond}
 }
 
 func TestPacedSendsWhatIsDue(t *testing.T) {
 	srv := fakekernel.Start(t, 0, nil)
-	p, err := RunPaced(pacedConfig(srv.Addr))
+	due := map[time.Duration]int{}
+	var first time.Time
+	cfg := pacedConfig(srv.Addr)
+	h, err := RunToEnd(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen := srv.Count("A") + srv.Count("B"); seen != 200 {
-		t.Errorf("the server saw %d requests, want 200", seen)
+	if seen := srv.Count("A") + srv.Count("B"); seen != 200 || h.Total() != 200 {
+		t.Errorf("the server saw %d requests, %d latencies, want 200", seen, h.Total())
 	}
-	var total uint64
-	for i := range p.Slices[:10] {
-		if n := p.Slices[i].Total(); n != 20 {
-			t.Errorf("%d latencies in slice %d, want the 20 that were due in it", n, i)
+	cfg.Each = func(at time.Time, latency time.Duration) {
+		if first.IsZero() || at.Before(first) {
+			first = at
 		}
-		total += p.Slices[i].Total()
+		due[at.Sub(first)/(10*time.Millisecond)]++
+		if latency < 0 {
+			t.Errorf("a latency of %v", latency)
+		}
 	}
-	if all := p.Between(p.Start, p.Start.Add(time.Hour)); all.Total() != total || total != 200 {
-		t.Errorf("%d latencies in all slices, %d added up, want 200", all.Total(), total)
+	if h, err = RunToEnd(cfg); err != nil || h.Total() != 0 {
+		t.Errorf("%v, %d latencies in the histogram that were taken elsewhere", err, h.Total())
 	}
-	if some := p.Between(p.Start.Add(5*time.Millisecond), p.Start.Add(35*time.Millisecond)); some.Total() != 40 {
-		t.Errorf("%d latencies in the two whole slices of 5 to 35 ms, want 40", some.Total())
+	for i := range time.Duration(10) {
+		if due[i] != 20 {
+			t.Errorf("%d latencies in slice %d, want the 20 that were due in it", due[i], i)
+		}
 	}
 }
 
@@ -51,11 +58,10 @@ func TestPacedCountsFromWhenDue(t *testing.T) {
 	})
 	cfg := pacedConfig(srv.Addr)
 	cfg.Depth = 1
-	p, err := RunPaced(cfg)
+	all, err := RunToEnd(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := p.Between(p.Start, p.Start.Add(time.Hour))
 	if all.Total() != 200 {
 		t.Errorf("%d replies, want all 200", all.Total())
 	}
@@ -75,11 +81,11 @@ func TestPacedBursts(t *testing.T) {
 	if cfg.CPUs, err = new(Rig).Divide(); err != nil {
 		t.Fatal(err)
 	}
-	got, err := RunPaced(cfg)
+	got, err := RunToEnd(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := got.Between(got.Start, got.Start.Add(time.Hour)).Total(); n != 2000 || srv.Count("A")+srv.Count("B") != 2000 {
+	if n := got.Total(); n != 2000 || srv.Count("A")+srv.Count("B") != 2000 {
 		t.Errorf("%d latencies for 2000 requests", n)
 	}
 }
@@ -90,7 +96,7 @@ func TestPacedRefuses(t *testing.T) {
 		srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte { return nil })
 		cfg := pacedConfig(srv.Addr)
 		change(&cfg)
-		_, err := RunPaced(cfg)
+		_, err := RunToEnd(cfg)
 		if err == nil || !slices.ContainsFunc(strings.Split(want, "|"), func(w string) bool { return strings.Contains(err.Error(), w) }) {
 			t.Errorf("error %v, want %q", err, want)
 		}
@@ -98,10 +104,8 @@ func TestPacedRefuses(t *testing.T) {
 	f("cannot dial nowhere", func(c *Config) { c.Addr = "nowhere" })
 	f("cannot run", func(c *Config) { c.Depth = 0 })
 	f("cannot run", func(c *Config) { c.PerSec = 0 })
-	f("cannot run", func(c *Config) { c.Slice = 0 })
+	f("cannot run", func(c *Config) { c.For = -1 })
 	f("cannot run", func(c *Config) { c.Tick = -1 })
-	f("cannot run", func(c *Config) { c.Tick = 2 * c.Slice })
-	f("cannot run", func(c *Config) { c.For = 5000 * c.Slice })
 	f("empty tape", func(c *Config) { c.Tapes = []*Tape{new(Tape)} })
 	f("closed by the server|broken pipe|reset by peer", func(*Config) {})
 }

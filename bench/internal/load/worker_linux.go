@@ -145,9 +145,11 @@ func (w *worker) turn(c *pipeline, events uint32, stopping bool) {
 
 // settle counts the latencies of replies that arrived at now.
 func (w *worker) settle(c *pipeline, replies int, now int64) {
-	if w.pace != nil && w.pace.slices != nil {
-		for ; replies > 0; replies-- {
-			c.settle(1, now, w.pace.slice(c.batches[c.head].at))
+	if each := w.s.cfg.Each; each != nil {
+		for range replies {
+			at := time.Duration(c.batches[c.head].at)
+			each(w.s.epoch.Add(at), time.Duration(now)-at)
+			c.settle(1, now, nil)
 		}
 		return
 	}
