@@ -186,7 +186,7 @@ bench-store: build ## what durability costs, beside a bare group-commit loop, re
 	$(call measure,store restart -server bin/trunkline)
 
 .PHONY: bench-cluster
-bench-cluster: build ## three nodes: beside etcd, when the owner dies, what they hold; ARGS="-only older -older BINARY" compares a single server
+bench-cluster: build ## three nodes: beside etcd, when the owner dies, what they hold
 	$(call measure,cluster -server bin/trunkline)
 
 .PHONY: bench-threads

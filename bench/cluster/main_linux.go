@@ -5,7 +5,6 @@
 //	go run ./bench cluster -only ratio                  beside etcd
 //	go run ./bench cluster -only takeover -takeovers 5  how long nothing is answered
 //	go run ./bench cluster -only memory                 what nodes hold
-//	go run ./bench cluster -only older -older BINARY    a single server beside an older program
 //
 // Ratio: the clients of both are on this machine and connected to the node that decides, the owner
 // of the journal and the leader of etcd. Trunkline is asked RecordUsage about 10,000 processes over
@@ -46,35 +45,27 @@ func main() {
 	os.Exit(part.Main([]part.Part{cluster()}, args, os.Stdout, os.Stderr))
 }
 
-// flags are those of this part alone.
-type flags struct {
-	takeovers int
-	older     string
-}
-
 // maxProcesses is how many a server may have.
 const maxProcesses = 10_000_000
 
 func cluster() part.Part {
-	var own flags
+	takeovers := 20
 	return part.Part{
 		Name: "cluster", What: "three nodes with one journal: beside etcd, when the owner dies, what they hold",
 		Disk: true, Files: func(*part.Options) uint64 { return 16_384 },
 		Children: map[string]func([]string) error{childMember: runMember},
 		Defaults: func(o *part.Options) { o.Warmup, o.Window, o.Spin = 500*time.Millisecond, 2*time.Second, false },
 		Quick: func(o *part.Options) {
-			o.Warmup, o.Window, own.takeovers = 250*time.Millisecond, 500*time.Millisecond, 2
+			o.Warmup, o.Window, takeovers = 250*time.Millisecond, 500*time.Millisecond, 2
 		},
 		Flags: func(f *flag.FlagSet) {
-			f.IntVar(&own.takeovers, "takeovers", 20, "rounds of each kind of takeover")
-			f.StringVar(&own.older, "older", "", "binary of an older trunkline, for -only older")
+			f.IntVar(&takeovers, "takeovers", takeovers, "rounds of each kind of takeover")
 		},
 		Run: func(r *part.Run) error {
 			return r.Sections(
 				part.Section{Name: "ratio", Measure: ratio},
-				part.Section{Name: "takeover", Measure: func(r *part.Run) error { return takeover(r, own.takeovers) }},
+				part.Section{Name: "takeover", Measure: func(r *part.Run) error { return takeover(r, takeovers) }},
 				part.Section{Name: "memory", Measure: memory},
-				part.Section{Name: "older", Measure: func(r *part.Run) error { return compare(r, own.older) }},
 			)
 		},
 	}
