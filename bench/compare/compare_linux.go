@@ -1,9 +1,43 @@
+// Package compare measures the benchmarks of bench/questions beside those of a baseline and reports
+// what moved.
+//
+//	go run ./bench questions                     all of bench/questions
+//	go run ./bench questions -only KernelMethod  some of them
+//	go run ./bench questions -update             make HEAD the baseline
+//
+// Times of another day or another machine mean nothing here: shared hardware moves by a third
+// within minutes. The baseline is therefore a revision. Its sources are taken out of git, its test
+// binary is built beside the present one, and both are measured in turns.
+//
+// A process runs one top-level benchmark with all that is below it, three times for a hundredth of
+// a second each, and the fastest try counts: what else a machine does only ever adds, in bursts
+// that are shorter than that, and many short tries show more than few long ones. What counts is the
+// processor time, to which other programs add least, of benchmarks that report it on both sides.
+// Fewer processes would put minutes between the two of a pair, in which the machine changes; one
+// for each benchmark would fill large tables again and again.
+//
+// The first look, four rounds of everything, picks what seems to have moved. That alone would cry
+// wolf: four pairs with 5 % of noise are off by 2 % now and then, and there are many benchmarks.
+// What was picked is measured again, alone and clearest first, and only these new rounds decide, by
+// the interval of the median of the paired ratios at a level that all share: one run in a thousand
+// in which nothing moved reports that something did. It takes 8 rounds to 256, until the interval
+// excludes 1 or a change; what stays open after -again is unsure.
+//
+// Memory needs no statistics: B/op and allocs/op moved when every round of one side is above every
+// round of the other. Where the revision is not to be had, in a tarball or a shallow clone, nothing
+// is compared. What the benchmarks leave out of a short run is left out without -long.
+//
+// What it does not show: where a function lies in the binary. A change elsewhere can move code to
+// other cache lines and make it some percent faster or slower; that is measured, and is not what
+// the change means.
 package compare
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -210,4 +244,66 @@ func exactly(name string) string {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
 	return strings.Join(parts, "/")
+}
+
+// revisionLine is the line of the baseline's file that names its revision.
+var revisionLine = regexp.MustCompile(`(?m)^revision: ([0-9a-f]{40})$`)
+
+// setBaseline writes the revision of the working directory to the file. Changes that it does not
+// have are an error, apart from the folder of the file: measured figures are no source.
+func (c *comparison) setBaseline() error {
+	c.JSON = ""
+	changed, err := gobench.Output(".", "git", "status", "--porcelain", "--untracked-files=all", "--", ".", ":(exclude)"+filepath.Dir(baseline))
+	if err != nil {
+		return err
+	}
+	if changed != "" {
+		return fmt.Errorf("cannot set a baseline: a revision has to name its sources, and these are not committed:\n%s", changed)
+	}
+	revision, err := gobench.Output(".", "git", "log", "-1", "--format=revision: %H%ndate: %cs")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(baseline), 0o755); err != nil {
+		return fmt.Errorf("cannot make the folder of the baseline: %w", err)
+	}
+	if err := os.WriteFile(baseline, []byte(revision+"\n"), 0o644); err != nil {
+		return fmt.Errorf("cannot write the baseline: %w", err)
+	}
+	c.Report.Note("%s names this baseline:\n%s", baseline, revision)
+	return nil
+}
+
+// sources unpacks the working directory as it was in the baseline and returns where. It is empty,
+// and noted, where there is no baseline, or its revision is not there, as in a tarball or a shallow
+// clone.
+func (c *comparison) sources() (root string, err error) {
+	text, err := os.ReadFile(baseline)
+	if errors.Is(err, fs.ErrNotExist) {
+		c.Report.Note("NOT COMPARED: there is no baseline %s; -update (make bench-baseline) sets one.", baseline)
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot read the baseline: %w", err)
+	}
+	m := revisionLine.FindSubmatch(text)
+	if m == nil {
+		return "", fmt.Errorf("cannot take the baseline %s: it names no revision", baseline)
+	}
+	revision := string(m[1])
+	if _, err := gobench.Output(".", "git", "cat-file", "-e", revision+"^{commit}"); err != nil {
+		c.Report.Note("NOT COMPARED: there is no revision %s here.", revision)
+		return "", nil
+	}
+	root = filepath.Join(c.Rig.Dir, "sources")
+	packed := root + ".tar"
+	if err := os.Mkdir(root, 0o755); err != nil {
+		return "", fmt.Errorf("cannot unpack the baseline: %w", err)
+	}
+	if _, err := gobench.Output(".", "git", "archive", "--output="+packed, revision); err != nil {
+		return "", err
+	}
+	c.Report.Note("The baseline is revision %s.", revision)
+	_, err = gobench.Output(".", "tar", "-x", "-C", root, "-f", packed)
+	return root, err
 }
