@@ -222,30 +222,6 @@ func Text(cell any) string {
 	return fmt.Sprint(cell)
 }
 
-// cells is the table of cells: a row of medians for each.
-func cells(list []Summary) Grid {
-	g := Grid{Head: []string{"server", "method", "via", "connections", "in flight", "requests/s", "CPU µs/request", "p50 µs", "p99 µs", "p99.9 µs", "RSS MiB", "peak MiB"}}
-	for _, s := range list {
-		m := s.Median
-		g.Add(s.Server, s.Method, s.Via, s.Conns, s.Depth, m.PerSec, m.CPU/1e3, m.P50, m.P99, m.P999, MiB(m.RSS), MiB(m.Peak))
-	}
-	return g
-}
-
-// verdicts is the table of goals.
-func verdicts(goals []Goal) Grid {
-	table := Grid{Head: []string{"goal", "asked (moonshot)", "measured", "verdict", "what"}}
-	for i := range goals {
-		g := &goals[i]
-		what := g.What
-		if len(g.Members) > 0 {
-			what += ": " + g.list()
-		}
-		table.Add(g.ID, g.Asked(), g.Measured, string(g.Verdict), what)
-	}
-	return table
-}
-
 // Chart is figures over something that grows, ready to be drawn: what costs how much, as
 // connections, rows or payloads grow. Axes name their units.
 type Chart struct {

@@ -93,9 +93,6 @@ func (r *Report) Fault(format string, args ...any) {
 	r.Faults = append(r.Faults, fmt.Sprintf(format, args...))
 }
 
-// Conclude makes cells of what was measured.
-func (r *Report) Conclude() { r.Cells = append(r.Cells, Summarize(r.Samples)...) }
-
 // Write writes the report to the file of that name, as JSON.
 func (r *Report) Write(name string) error {
 	b, err := json.MarshalIndent(r, "", "  ")
@@ -117,7 +114,12 @@ func (r *Report) Print(out io.Writer) {
 	}
 	fmt.Fprintf(out, "; %d rounds of %.2g s, medians; %d rows, %d loops, pinned %v\n", s.Rounds, s.Window, s.Rows, s.Loops, s.Pinned)
 	if len(r.Cells) > 0 {
-		cells(r.Cells).Print(out)
+		g := Grid{Head: []string{"server", "method", "via", "connections", "in flight", "requests/s", "CPU µs/request", "p50 µs", "p99 µs", "p99.9 µs", "RSS MiB", "peak MiB"}}
+		for _, s := range r.Cells {
+			m := s.Median
+			g.Add(s.Server, s.Method, s.Via, s.Conns, s.Depth, m.PerSec, m.CPU/1e3, m.P50, m.P99, m.P999, MiB(m.RSS), MiB(m.Peak))
+		}
+		g.Print(out)
 	}
 	for _, c := range r.Charts {
 		c.grid().Print(out)
@@ -129,7 +131,15 @@ func (r *Report) Print(out io.Writer) {
 		fmt.Fprintln(out, "\n"+note)
 	}
 	if len(r.Goals) > 0 {
-		verdicts(r.Goals).Print(out)
+		table := Grid{Head: []string{"goal", "asked (moonshot)", "measured", "verdict", "what"}}
+		for _, g := range r.Goals {
+			what := g.What
+			if len(g.Members) > 0 {
+				what += ": " + g.list()
+			}
+			table.Add(g.ID, g.Asked(), g.Measured, string(g.Verdict), what)
+		}
+		table.Print(out)
 	}
 	for _, f := range r.Faults {
 		fmt.Fprintln(out, "FAIL", strings.TrimSpace(f))

@@ -170,7 +170,7 @@ func (s *Session) run() {
 	var wg sync.WaitGroup
 	for _, w := range s.workers {
 		wg.Go(func() {
-			if err := w.pinned(s.cfg.CPUs); err != nil {
+			if err := w.run(); err != nil {
 				s.dropped.Add(uint64(w.inflight()))
 				s.report(err)
 			}
@@ -188,7 +188,9 @@ func (s *Session) close() {
 				c.close()
 			}
 		}
-		w.pace.close()
+		if w.pace != nil && w.pace.timer >= 0 {
+			unix.Close(w.pace.timer)
+		}
 		unix.Close(w.epoll)
 	}
 }
@@ -206,15 +208,6 @@ func (s *Session) report(err error) {
 	if len(s.errs) < maxErrors {
 		s.errs = append(s.errs, err)
 	}
-}
-
-// refused decides about an ERROR frame.
-func (s *Session) refused(payload []byte) error {
-	err := refused(payload)
-	if f, ok := err.(*Failure); ok && s.cfg.Refused != nil {
-		return s.cfg.Refused(f)
-	}
-	return err
 }
 
 // Replies returns the number of replies so far, errors that were let pass included.

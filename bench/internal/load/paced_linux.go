@@ -51,27 +51,6 @@ func (s *Session) setPace() error {
 	return nil
 }
 
-// close ends the timer.
-func (p *pace) close() {
-	if p != nil && p.timer >= 0 {
-		unix.Close(p.timer)
-	}
-}
-
-// ticked takes a tick off the timer. How many were missed, the clock shows as well.
-func (p *pace) ticked() {
-	var expired [8]byte
-	_, _ = unix.Read(p.timer, expired[:])
-}
-
-// deadline is when all replies have to be in; none for a run until Stop.
-func (p *pace) deadline(s *Session) time.Time {
-	if p.cfg.For == 0 {
-		return time.Time{}
-	}
-	return s.epoch.Add(p.cfg.For + drainTimeout)
-}
-
 // due returns when request n is due, in nanoseconds since the start.
 func (p *pace) due(n int64) int64 {
 	at := int64(float64(n) / p.cfg.PerSec * 1e9)

@@ -125,11 +125,3 @@ func (c *pipeline) settle(n int, now int64, latency *Histogram) {
 		}
 	}
 }
-
-// done reports that the connection has nothing left to send or to wait for.
-func (c *pipeline) done(stopping bool) bool {
-	if c.dead {
-		return true
-	}
-	return c.inflight == 0 && (stopping || c.remaining == 0)
-}

@@ -39,29 +39,24 @@ type worker struct {
 	_       [64]byte // the counters are read from another core while they change
 }
 
-// pinned is run on the given CPUs. The thread is not unlocked, so that it ends with the goroutine
-// and takes its affinity along.
-func (w *worker) pinned(cpus []int) error {
-	if len(cpus) > 0 {
+// run sends, waits and counts until the session stops and nothing is in flight, or nothing is left
+// to send. The thread of a pinned worker is not unlocked, so that it ends with the goroutine and
+// takes its affinity along.
+func (w *worker) run() error {
+	if cpus := w.s.cfg.CPUs; len(cpus) > 0 {
 		runtime.LockOSThread()
 		if err := pin(cpus); err != nil {
 			return err
 		}
 	}
-	return w.run()
-}
-
-// run sends, waits and counts until the session stops and nothing is in flight, or nothing is left
-// to send.
-func (w *worker) run() error {
 	events := make([]unix.EpollEvent, 1024)
 	var deadline time.Time
-	if w.pace != nil {
-		deadline = w.pace.deadline(w.s)
-	} else {
+	if w.pace == nil {
 		for _, c := range w.conns {
 			w.fail(c, c.issue(w.s.cfg.Depth, w.s.nanotime()))
 		}
+	} else if w.s.cfg.For > 0 {
+		deadline = w.s.epoch.Add(w.s.cfg.For + drainTimeout)
 	}
 	for {
 		stopping := w.s.stopping.Load()
@@ -82,7 +77,7 @@ func (w *worker) run() error {
 			if e.Fd >= 0 {
 				w.turn(w.conns[e.Fd], e.Events, stopping)
 			} else {
-				w.pace.ticked()
+				_, _ = unix.Read(w.pace.timer, w.buf[:8]) // how many ticks were missed, the clock shows as well
 			}
 		}
 		if w.pace != nil && !stopping {
@@ -101,7 +96,7 @@ func (w *worker) idle(stopping bool) bool {
 		return false
 	}
 	for _, c := range w.conns {
-		if !c.done(stopping) {
+		if !c.dead && (c.inflight > 0 || !stopping && c.remaining != 0) {
 			return false
 		}
 	}
@@ -241,7 +236,11 @@ func (w *worker) splitFrames(b []byte) (used, replies int, err error) {
 			replies++
 		case frame.Error:
 			replies++
-			if err := w.s.refused(payload); err != nil {
+			err := refused(payload)
+			if f, ok := err.(*Failure); ok && w.s.cfg.Refused != nil {
+				err = w.s.cfg.Refused(f)
+			}
+			if err != nil {
 				return used, replies, err
 			}
 		case frame.StreamChunk, frame.StreamEnd:

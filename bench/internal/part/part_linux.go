@@ -80,7 +80,11 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r := &Run{Options: o, Rig: rig, Report: newReport(p.Name, &o)}
+	s := goal.Settings{Rounds: o.Rounds, Window: o.Window.Seconds(), Rows: o.Rows, Loops: o.Loops, Workers: o.Workers, Spin: o.Spin, Pinned: o.Pin, Quick: o.Quick}
+	if o.Only != nil {
+		s.Only = o.Only.String()
+	}
+	r := &Run{Options: o, Rig: rig, Report: &Report{Part: p.Name, Machine: load.ThisMachine(), Settings: s}}
 	defer rig.Close()
 	rig.GoesWithSignal()
 	if o.Pin {
@@ -99,7 +103,7 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 	if err := p.Run(r); err != nil {
 		return false, err
 	}
-	r.Report.Conclude()
+	r.Report.Cells = goal.Summarize(r.Report.Samples)
 	r.Report.Print(out)
 	if r.JSON != "" {
 		if err := r.Report.Write(filepath.Join(r.JSON, p.Name+".json")); err != nil {
@@ -107,21 +111,6 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 		}
 	}
 	return len(r.Report.Faults) > 0 || o.Strict && goal.Missed(r.Report.Goals), nil
-}
-
-// elsewhere runs the part in the program of its module.
-func (p *Part) elsewhere(flags []string, out, complain io.Writer) error {
-	cmd := exec.Command("go", append([]string{"-C", p.Module, "run", ".", p.Name}, flags...)...)
-	cmd.Stdout, cmd.Stderr = out, complain
-	return cmd.Run()
-}
-
-func newReport(name string, o *Options) *Report {
-	s := goal.Settings{Rounds: o.Rounds, Window: o.Window.Seconds(), Rows: o.Rows, Loops: o.Loops, Workers: o.Workers, Spin: o.Spin, Pinned: o.Pin, Quick: o.Quick}
-	if o.Only != nil {
-		s.Only = o.Only.String()
-	}
-	return &Report{Part: name, Machine: load.ThisMachine(), Settings: s}
 }
 
 // Exit statuses.
@@ -143,7 +132,11 @@ func Main(parts []Part, args []string, out, complain io.Writer) int {
 		return exitUsage
 	}
 	if len(chosen) == 0 {
-		usage(parts, complain)
+		fmt.Fprintln(complain, "usage: go run ./bench PART... [flags]\n\nparts:")
+		for _, p := range parts {
+			fmt.Fprintf(complain, "  %-10s %s\n", p.Name, p.What)
+		}
+		fmt.Fprintln(complain, "\ngo run ./bench PART -help lists the flags.")
 		return exitUsage
 	}
 	options := make([]Options, len(chosen))
@@ -162,7 +155,9 @@ func Main(parts []Part, args []string, out, complain io.Writer) int {
 	for i, p := range chosen {
 		failed := false
 		if p.Module != "" {
-			err = p.elsewhere(rest, out, complain)
+			cmd := exec.Command("go", append([]string{"-C", p.Module, "run", ".", p.Name}, rest...)...)
+			cmd.Stdout, cmd.Stderr = out, complain
+			err = cmd.Run()
 		} else {
 			fmt.Fprintf(complain, "== %s: %s\n", p.Name, p.What)
 			failed, err = p.do(options[i], out)
@@ -190,14 +185,6 @@ func choose(parts []Part, args []string) (chosen []*Part, flags []string, err er
 		chosen = append(chosen, &parts[j])
 	}
 	return chosen, nil, nil
-}
-
-func usage(parts []Part, out io.Writer) {
-	fmt.Fprintln(out, "usage: go run ./bench PART... [flags]\n\nparts:")
-	for _, p := range parts {
-		fmt.Fprintf(out, "  %-10s %s\n", p.Name, p.What)
-	}
-	fmt.Fprintln(out, "\ngo run ./bench PART -help lists the flags.")
 }
 
 // childFlag is the first argument of this program where it is the child of a run.
