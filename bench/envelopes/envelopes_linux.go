@@ -37,7 +37,7 @@ func Part() part.Part {
 	return part.Part{
 		Name: "envelopes", What: "engine steps and agents' reports beside what people would write",
 		Defaults: func(o *part.Options) { o.Depth, o.Warmup, o.Window = 32, 300*time.Millisecond, 2*time.Second },
-		Children: map[string]func([]string) error{childPeer: servePeer},
+		Children: map[string]func([]string) error{childPeer: func([]string) error { return load.ServeHTTP(newPeer()) }},
 		Run: func(r *part.Run) error {
 			return r.Sections(part.Section{Name: "step", Measure: step}, part.Section{Name: "report", Measure: report}, part.Section{Name: "process", Measure: process})
 		},
@@ -166,7 +166,18 @@ func process(r *part.Run) error {
 		return err
 	}
 	one := goal.Cell{Server: "trunkline process", Method: "process", Via: "stdin", Conns: 1, Depth: 1}
-	steps := []goal.Step{goal.One(one, func() (goal.Sample, error) { return spawn(r.Binary, body, r.Window) })}
+	steps := []goal.Step{goal.One(one, func() (goal.Sample, error) {
+		return load.Starts(func() *exec.Cmd {
+			cmd := exec.Command(r.Binary, "process")
+			cmd.Stdin = bytes.NewReader(body)
+			return cmd
+		}, func(out []byte) error {
+			if !bytes.HasSuffix(out, []byte("}\n")) || !bytes.Contains(out, []byte(`"current_stage":"intent"`)) {
+				return errors.New("the stage after the first is not in it")
+			}
+			return nil
+		}, func(_ int, passed time.Duration) bool { return passed >= r.Window })
+	})}
 	for _, conns := range []int{1, 32} {
 		tapes := make([]*load.Tape, conns)
 		for i := range tapes {
@@ -181,20 +192,6 @@ func process(r *part.Run) error {
 	g.Add("median", r.Report.Median(one, goal.CPU)/1e6)
 	r.Report.Goal(g)
 	return err
-}
-
-// spawn runs the command once per envelope, one after the other, for as long as lasting.
-func spawn(binary string, body []byte, lasting time.Duration) (goal.Sample, error) {
-	return load.Starts(func() *exec.Cmd {
-		cmd := exec.Command(binary, "process")
-		cmd.Stdin = bytes.NewReader(body)
-		return cmd
-	}, func(out []byte) error {
-		if !bytes.HasSuffix(out, []byte("}\n")) || !bytes.Contains(out, []byte(`"current_stage":"intent"`)) {
-			return errors.New("the stage after the first is not in it")
-		}
-		return nil
-	}, func(_ int, passed time.Duration) bool { return passed >= lasting })
 }
 
 const (

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"reflect"
 	"sync"
-
-	"trunkline/bench/internal/load"
 )
 
 const (
@@ -39,8 +37,6 @@ type session struct {
 	stages   map[string]object
 	edges    map[string]float64 // how often one that is limited may still be taken
 }
-
-func servePeer([]string) error { return load.ServeHTTP(newPeer()) }
 
 func newPeer() *peer { return &peer{sessions: map[string]*session{}} }
 
@@ -142,7 +138,16 @@ func (s *session) step(in object) bool {
 	s.count("iteration", 1)
 	from := text(e["current_stage"])
 	e["completed_stage_set"].(object)[from] = true
-	to := next(s.stages[from], output)
+	to := text(s.stages[from]["default_next"])
+	rules, _ := s.stages[from]["routing"].([]any)
+	for _, r := range rules {
+		rule := r.(object)
+		condition, conditional := rule["condition"].(string)
+		if v, ok := output[condition]; !conditional || ok && reflect.DeepEqual(v, rule["value"]) {
+			to = text(rule["target"])
+			break
+		}
+	}
 	edge := from + "->" + to
 	left, limited := s.edges[edge]
 	if s.stages[to] == nil || s.bounded() || limited && left <= 0 {
@@ -154,19 +159,6 @@ func (s *session) step(in object) bool {
 	e["current_stage"] = to
 	s.count("agent_hop_count", 1)
 	return !s.bounded()
-}
-
-// next is the stage that follows one after an output, "" at the end.
-func next(stage, output object) string {
-	rules, _ := stage["routing"].([]any)
-	for _, r := range rules {
-		rule := r.(object)
-		condition, conditional := rule["condition"].(string)
-		if v, ok := output[condition]; !conditional || ok && reflect.DeepEqual(v, rule["value"]) {
-			return text(rule["target"])
-		}
-	}
-	return text(stage["default_next"])
 }
 
 // bounded reports whether a limit is met.

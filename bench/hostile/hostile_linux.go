@@ -70,7 +70,7 @@ func run(r *part.Run) error {
 	}
 	r.Report.Checked = true
 	memory := goal.Grid{Title: "memory, MiB", Head: []string{"scene", "before", "peak", "after", "what happened"}}
-	for _, s := range scenes() {
+	for _, s := range scenes {
 		if !r.Asked(s.name) {
 			continue
 		}
@@ -190,9 +190,7 @@ type scene struct {
 }
 
 // scenes are all of them, in the order of the play.
-func scenes() []scene {
-	return []scene{{"half-open", halfOpen}, {"never-reads", neverReads}, {"deaf-subscriber", deafSubscriber(100_000)}, {"bursts", bursts}, {"deep-nesting", deepNesting}}
-}
+var scenes = []scene{{"half-open", halfOpen}, {"never-reads", neverReads}, {"deaf-subscriber", deafSubscriber(100_000)}, {"bursts", bursts}, {"deep-nesting", deepNesting}}
 
 func getRequest() []byte { return load.RowRequest("GetProcess", 0) }
 

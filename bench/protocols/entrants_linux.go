@@ -55,7 +55,16 @@ func (f *field) enter() error {
 	if err := f.build(); err != nil {
 		return err
 	}
-	for _, start := range []func() error{f.enterTrunkline, f.enterGRPC, f.enterNATS, f.enterGet, f.enterNet, f.enterBare, f.enterPeer} {
+	for _, start := range []func() error{
+		f.enterTrunkline,
+		f.enterGRPC,
+		func() error {
+			return f.peer(nats, "natsreply", func(s *load.Server) { f.add(s, requestReply, load.NATS, natsTapes) }, "-reply", f.replySize())
+		},
+		f.enterGet,
+		func() error { return f.peer(netconn, netconn, f.addKernel, "-reply", f.replySize()) },
+		f.enterBare, f.enterPeer,
+	} {
 		if err := start(); err != nil {
 			return err
 		}
@@ -101,10 +110,6 @@ func (f *field) enterTrunkline() (err error) {
 	return err
 }
 
-func (f *field) enterNATS() error {
-	return f.peer(nats, "natsreply", func(s *load.Server) { f.add(s, requestReply, load.NATS, natsTapes) }, "-reply", f.replySize())
-}
-
 // enterGet starts the servers that speak RESP, and stores their rows.
 func (f *field) enterGet() error {
 	var list []*load.Server
@@ -125,10 +130,6 @@ func (f *field) enterGet() error {
 		}
 	}
 	return nil
-}
-
-func (f *field) enterNet() error {
-	return f.peer(netconn, netconn, f.addKernel, "-reply", f.replySize())
 }
 
 // enterBare starts one baregnet per reply size, so that each method is compared with a constant

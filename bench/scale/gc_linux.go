@@ -111,7 +111,11 @@ func collector(r *part.Run) error {
 		var beside sync.WaitGroup
 		var forceErr error
 		if x.name == forced {
-			beside.Go(func() { forceErr = s.force(x.windows * r.Window) })
+			beside.Go(func() {
+				for end := time.Now().Add(x.windows * r.Window); forceErr == nil && time.Now().Before(end); time.Sleep(forceEvery) {
+					forceErr = s.Download("/debug/pprof/heap?gc=1", os.DevNull, 10*time.Second) // a look at the heap collects its garbage
+				}
+			})
 		}
 		sample, err := load.Measure(s.config(x.tapes), s.Server, 0, x.windows*r.Window)
 		beside.Wait()
@@ -123,14 +127,6 @@ func collector(r *part.Run) error {
 	}
 	m, err := s.Metrics()
 	pauses(r.Report, rows, found, 1e3*m[`go_gc_duration_seconds{quantile="1"}`])
-	return err
-}
-
-// force has the server collect its garbage again and again, as a look at its heap does.
-func (s *server) force(lasting time.Duration) (err error) {
-	for end := time.Now().Add(lasting); err == nil && time.Now().Before(end); time.Sleep(forceEvery) {
-		err = s.Download("/debug/pprof/heap?gc=1", os.DevNull, 10*time.Second)
-	}
 	return err
 }
 

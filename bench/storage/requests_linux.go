@@ -85,18 +85,6 @@ func prepare(addr string, rows int) error {
 	return load.LiftLimits(addr, "rate_limit_rpm", "rate_limit_rph", "rate_limit_burst")
 }
 
-func makeEnvelopes(addr string) (ids []string, err error) {
-	for i := range envelopes {
-		who := load.Identifier('e', i)
-		id, err := load.CreateEnvelope(addr, "request_id", who, "user_id", who, "session_id", who)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, nil
-}
-
 const askTimeout = 10 * time.Second
 
 // startMore starts a server with tools and more beside the kernel protocol.

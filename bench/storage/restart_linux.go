@@ -44,7 +44,7 @@ func RestartPart() part.Part {
 		Name: "restart", What: "a large table after SIGKILL, from log and snapshot (G16), and latency while snapshots are written",
 		Run: func(r *part.Run) error {
 			t := &restarting{Run: r, dir: filepath.Join(r.Rig.Dir, "store"), paced: pacedWindows * r.Window}
-			return inOrder(t.create, t.restarts, t.duringSnapshots)
+			return inOrder(func() error { return t.start(noSnapshots) }, func() error { return load.CreateRows(t.s.Addr, 0, t.Rows) }, t.restarts, t.duringSnapshots)
 		},
 	})
 	defaults, quick := p.Defaults, p.Quick
@@ -66,13 +66,6 @@ func (t *restarting) start(snapshots []string) (err error) {
 	c.Args = append(c.Args, "--log-format", "json")
 	t.s, err = t.Start(c)
 	return err
-}
-
-func (t *restarting) create() error {
-	if err := t.start(noSnapshots); err != nil {
-		return err
-	}
-	return load.CreateRows(t.s.Addr, 0, t.Rows)
 }
 
 // again kills the server, starts it on the same store and waits until it knows the last process: it
@@ -112,13 +105,16 @@ func (t *restarting) logged(message string) (lines []entry, err error) {
 // restarts starts again from each kind of store, some times on the same files. Of a recovery with
 // both, the snapshot is taken to have taken as long as where it was alone.
 func (t *restarting) restarts() error {
+	tail := func() error {
+		return load.SendOnce(t.s.Addr, load.Kernel, tapesOf(recordUsage, span{0, t.Rows / tailShare}, few.conns, nil), fewDeep.depth)
+	}
 	g, alone := restartGoal(t.Rows), 0.0
 	table := goal.Grid{Title: "restarts after SIGKILL", Head: []string{"from", "processes", "tail records", "store MiB", "first reply s", "recovery s", "of it snapshot s", "log s", "RSS MiB", "peak MiB"}}
 	for _, kind := range []struct {
 		from  string
 		tail  int
 		reach func() error
-	}{{"log", t.Rows, func() error { return nil }}, {"snapshot", 0, t.snapshot}, {"snapshot + tail", t.Rows / tailShare, t.tail}} {
+	}{{"log", t.Rows, func() error { return nil }}, {"snapshot", 0, t.snapshot}, {"snapshot + tail", t.Rows / tailShare, tail}} {
 		if err := kind.reach(); err != nil {
 			return fmt.Errorf("cannot prepare a restart from %s: %w", kind.from, err)
 		}
@@ -184,10 +180,6 @@ func (t *restarting) snapshot() error {
 	_, err = t.logged("snapshot written")
 	_, stopErr := touching.Stop()
 	return errors.Join(err, stopErr)
-}
-
-func (t *restarting) tail() error {
-	return load.SendOnce(t.s.Addr, load.Kernel, tapesOf(recordUsage, span{0, t.Rows / tailShare}, few.conns, nil), fewDeep.depth)
 }
 
 // duringSnapshots measures the hot methods while snapshots of the large table are written, and

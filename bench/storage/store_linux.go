@@ -141,8 +141,13 @@ func (f *field) startModes() error {
 		if err := prepare(s.Addr, f.Rows); err != nil {
 			return err
 		}
-		if f.envelopes[mode], err = makeEnvelopes(s.Addr); err != nil {
-			return err
+		for i := range envelopes {
+			who := load.Identifier('e', i)
+			id, err := load.CreateEnvelope(s.Addr, "request_id", who, "user_id", who, "session_id", who)
+			if err != nil {
+				return err
+			}
+			f.envelopes[mode] = append(f.envelopes[mode], id)
 		}
 	}
 	return nil

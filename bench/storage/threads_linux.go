@@ -24,7 +24,7 @@ import (
 func ThreadsPart() part.Part {
 	return common(part.Part{
 		Name: "threads", What: "agent threads beside the kernel, a trivial tool, net/http and the SDKs of MCP",
-		Children: map[string]func([]string) error{childHandler: runBareHandler},
+		Children: map[string]func([]string) error{childHandler: func([]string) error { return load.ServeHTTP(bare()) }},
 		Run: func(r *part.Run) error {
 			t := &talk{bench: bench{Run: r}}
 			return t.measure(t.startThreads, t.createThreads, t.startPeers, t.addLines, t.addHTTP, t.addHandlers)
@@ -212,9 +212,6 @@ const childHandler = "net-http"
 
 // bareReply is as long as the reply to a post.
 const bareReply = `{"message_id":"msg_01KHP2Q3W4X5Y6Z7A8B9C0D1E2","seq":27,"thread_status":"active","created_at":"2026-02-17T12:00:00.000Z"}`
-
-// runBareHandler is the peer of bare.
-func runBareHandler([]string) error { return load.ServeHTTP(bare()) }
 
 // bare is what net/http does for a handler that reads the body and answers a constant.
 func bare() http.Handler {

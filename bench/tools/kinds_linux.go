@@ -116,18 +116,11 @@ const toolJSON = `{"aid":%q,"name":%q,"deterministic":false,"tags":["tag.bench"]
 //go:embed worker/worker.py
 var pythonTool []byte
 
-// findPython looks for the interpreter itself: what the PATH has may be a script that looks for it
-// at every start. Empty means that there is none.
-func findPython() string {
-	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(out))
-}
-
 func (b *bench) writeManifest() error {
-	b.python = findPython()
+	// The interpreter itself: what the PATH has may be a script that looks for it at every start.
+	if out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output(); err == nil {
+		b.python = strings.TrimSpace(string(out))
+	}
 	process := func(mode string, command ...string) string {
 		list, _ := json.Marshal(command) // strings always can be
 		return fmt.Sprintf(`{"kind":"process","command":%s,"mode":%q}`, list, mode)

@@ -96,12 +96,6 @@ func (b *bench) overPipes(server string, k kind) (got goal.Sample, err error) {
 	return got, errors.Join(err, s.end())
 }
 
-// start measures the program and the small one, each started for one request.
-func (b *bench) start() error {
-	return b.compare([]pair{{goal: goal.Goal{What: "start and answer / small program"}, member: "starts/s",
-		ours: b.starting(trunkline, b.Binary, "tool_exec", noopAID), peer: b.starting(small, b.worker)}})
-}
-
 // starting is a cell of a program that is started often, with a request as its input.
 func (b *bench) starting(server, path string, args ...string) measured {
 	c := goal.Cell{Server: server, Method: "start and answer", Via: "processes", Conns: 1, Depth: 1}

@@ -109,8 +109,10 @@ func (b *bench) run(r *part.Run) (err error) {
 	section := func(name string, measure func() error) part.Section {
 		return part.Section{Name: name, Measure: func(*part.Run) error { return measure() }}
 	}
+	start := pair{goal: goal.Goal{What: "start and answer / small program"}, member: "starts/s",
+		ours: b.starting(trunkline, b.Binary, "tool_exec", noopAID), peer: b.starting(small, b.worker)}
 	return r.Sections(section("tcp", b.tcp), section("pipes", b.pipes), section("worker", b.workers),
-		section("start", b.start))
+		section("start", func() error { return b.compare([]pair{start}) }))
 }
 
 // serve starts the tool server over TCP.
