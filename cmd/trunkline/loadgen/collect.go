@@ -89,8 +89,11 @@ func (c *collector) sample(now int64) Sample {
 	s := NewSample(g.plan.Mix)
 	var flying int64
 	for i, shard := range g.shards {
-		a, inFlight := shard.take(c.which, c.spare[i])
-		flying += inFlight
+		shard.mu.Lock()
+		a := shard.accounts[c.which]
+		shard.accounts[c.which] = c.spare[i] // an empty one
+		flying += shard.inFlight
+		shard.mu.Unlock()
 		s.Add(&a.Sample)
 		if c.which == measuring {
 			c.behind += a.behind
@@ -123,22 +126,21 @@ func (k *keeper) add(s *Sample) {
 		k.n++
 		return
 	}
-	if len(k.list) == keptIntervals {
-		k.fold()
+	if len(k.list) == keptIntervals { // neighbours are joined
+		for i := range len(k.list) / 2 {
+			k.list[2*i].Add(&k.list[2*i+1])
+			k.list[i] = k.list[2*i]
+		}
+		clear(k.list[len(k.list)/2:])
+		k.list = k.list[:len(k.list)/2]
+		k.group = 2 * max(k.group, 1)
 	}
-	k.list = append(k.list, withoutMethods(s))
-	k.n = 1
-}
-
-// fold joins neighbours.
-func (k *keeper) fold() {
-	for i := range len(k.list) / 2 {
-		k.list[2*i].Add(&k.list[2*i+1])
-		k.list[i] = k.list[2*i]
+	one := *s // without the histograms of its methods
+	one.Latency, one.Methods, one.Errors = s.Latency.Clone(), slices.Clone(s.Methods), maps.Clone(s.Errors)
+	for i := range one.Methods {
+		one.Methods[i].Latency = nil
 	}
-	clear(k.list[len(k.list)/2:])
-	k.list = k.list[:len(k.list)/2]
-	k.group = 2 * max(k.group, 1)
+	k.list, k.n = append(k.list, one), 1
 }
 
 // all returns the list. A last sample below the shortest that may stand alone joins the one before:
@@ -149,16 +151,4 @@ func (k *keeper) all(shortest time.Duration) []Sample {
 		k.list = k.list[:last]
 	}
 	return k.list
-}
-
-// withoutMethods copies a sample, without the histograms of its methods.
-func withoutMethods(s *Sample) Sample {
-	c := *s
-	c.Latency = s.Latency.Clone()
-	c.Methods = slices.Clone(s.Methods)
-	for i := range c.Methods {
-		c.Methods[i].Latency = nil
-	}
-	c.Errors = maps.Clone(s.Errors)
-	return c
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // conn is one connection to the server, over all the transports it has had. Its writer goroutine
-// (run) sends what is due and connects again, one reader goroutine per transport takes replies.
+// (serve) sends what is due and connects again, one reader goroutine per transport takes replies.
 type conn struct {
 	g     *generator
 	index int64
@@ -49,28 +49,11 @@ const (
 	dialTimeout = 5 * time.Second
 )
 
-func newConn(g *generator, index int) *conn {
-	inOrder := g.messages[0].id == 0
-	return &conn{
-		g: g, index: int64(index), next: int64(index),
-		shard:  g.shards[index%len(g.shards)],
-		wake:   make(chan struct{}, 1),
-		places: newPlaces(g.plan.Depth, inOrder),
-	}
-}
-
 // nudge wakes the writer, now or when it next waits. It does not block.
 func (c *conn) nudge() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
-	}
-}
-
-// run is the writer: it lives until all of its requests have ended or the run is stopped.
-func (c *conn) run(ctx context.Context, nc net.Conn) {
-	for nc != nil && c.serve(nc) && ctx.Err() == nil {
-		nc = c.reconnect(ctx)
 	}
 }
 
@@ -133,13 +116,20 @@ func (c *conn) detach(lost bool) {
 
 // reconnect connects until it succeeds. Nil: the run has ended, or every request of the connection.
 func (c *conn) reconnect(ctx context.Context) net.Conn {
-	for at := 0; ; at++ {
+	over := c.g.end // when it has nothing to wait for any more: its last request has timed out
+	if t := c.g.table; t != nil {
+		over = t.at(t.last-1) + c.g.timeout
+	}
+	for at := uint64(0); ; at++ {
 		c.expire(ErrorUnconnected)
 		if c.exhausted(c.g.now()) {
 			return nil
 		}
 		if at > 0 || !c.closing { // an end that was announced is no reason to wait
-			if !pause(ctx, max(min(c.patience(at), time.Duration(c.g.overAt()-c.g.now())), time.Millisecond)) {
+			c.backoff = min(max(2*c.backoff, firstBackoff), lastBackoff)
+			// A server that comes back should not meet all connections at once.
+			wait := c.backoff/2 + time.Duration(scramble(at+uint64(c.index)<<32)%uint64(c.backoff))
+			if !pause(ctx, max(min(wait, time.Duration(over-c.g.now())), time.Millisecond)) {
 				return nil
 			}
 		}
@@ -148,13 +138,6 @@ func (c *conn) reconnect(ctx context.Context) net.Conn {
 			return nc
 		}
 	}
-}
-
-// patience is how long to wait before the next attempt.
-func (c *conn) patience(at int) time.Duration {
-	c.backoff = min(max(2*c.backoff, firstBackoff), lastBackoff)
-	// A server that comes back should not meet all connections at once.
-	return c.backoff/2 + time.Duration(scramble(uint64(at)+uint64(c.index)<<32)%uint64(c.backoff))
 }
 
 // pause waits; false: the run was stopped meanwhile.
@@ -287,7 +270,9 @@ func (c *conn) end(r *reply, now int64) {
 		a.Late++
 		c.timeOut(f.start, f.share, ErrorTimeout)
 	case r.ok:
-		a.succeed(f.share, latency)
+		a.Done++
+		a.Methods[f.share].Done++
+		a.observe(f.share, latency)
 	default:
 		a.observe(f.share, latency)
 		fail(a, f.share, r.code)

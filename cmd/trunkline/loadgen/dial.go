@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -19,7 +20,12 @@ var ErrConnect = errors.New("cannot connect")
 // Place splits the address of the target into what a dialer takes.
 func (t *Target) Place() (network, addr string, secure bool, err error) {
 	if t.Protocol == ProtocolHTTP {
-		return t.placeOfURL()
+		u, err := url.Parse(t.Addr)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || strings.ContainsAny(u.Host, " \r\n") {
+			return "", "", false, fmt.Errorf("cannot use address %q: want a URL like http://host:port%s", t.Addr, defaultPath)
+		}
+		port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+		return "tcp", net.JoinHostPort(u.Hostname(), port), u.Scheme == "https", nil
 	}
 	if path, ok := strings.CutPrefix(t.Addr, "unix://"); ok {
 		if !strings.HasPrefix(path, "/") {
@@ -34,18 +40,6 @@ func (t *Target) Place() (network, addr string, secure bool, err error) {
 		return "", "", false, fmt.Errorf("cannot use address %q: want host:port, tcp://host:port, tls://host:port or unix:///path", t.Addr)
 	}
 	return "tcp", addr, secure, nil
-}
-
-func (t *Target) placeOfURL() (network, addr string, secure bool, err error) {
-	u, err := url.Parse(t.Addr)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || strings.ContainsAny(u.Host, " \r\n") {
-		return "", "", false, fmt.Errorf("cannot use address %q: want a URL like http://host:port%s", t.Addr, defaultPath)
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return "tcp", net.JoinHostPort(u.Hostname(), port), u.Scheme == "https", nil
 }
 
 // dial connects once. The name that the certificate must have is the host of Addr unless TLS names

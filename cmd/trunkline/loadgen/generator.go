@@ -87,7 +87,10 @@ func newGenerator(p Plan, secret uint64, workers int) (*generator, error) {
 		g.shards = append(g.shards, s)
 	}
 	for i := range p.Conns {
-		g.conns = append(g.conns, newConn(g, i))
+		g.conns = append(g.conns, &conn{
+			g: g, index: int64(i), next: int64(i), shard: g.shards[i%len(g.shards)], wake: make(chan struct{}, 1),
+			places: newPlaces(p.Depth, g.messages[0].id == 0),
+		})
 	}
 	return g, nil
 }
@@ -172,15 +175,6 @@ func each(ctx context.Context, workers, n int64, f func(ctx context.Context, i i
 	return context.Cause(ctx)
 }
 
-// overAt is when a connection that has no transport has nothing to wait for any more: its last
-// request has timed out.
-func (g *generator) overAt() int64 {
-	if g.table == nil {
-		return g.end
-	}
-	return g.table.at(g.table.last-1) + g.timeout
-}
-
 // halt ends a run at once.
 func (g *generator) halt() {
 	g.stopped.Store(true)
@@ -245,7 +239,11 @@ func (g *generator) measure(ctx context.Context, ncs []net.Conn, observe func(Sa
 	var conns, helpers sync.WaitGroup
 	g.begin = time.Now()
 	for i, c := range g.conns {
-		conns.Go(func() { c.run(inner, ncs[i]) })
+		conns.Go(func() { // the writer: until all of its requests have ended or the run is stopped
+			for nc := ncs[i]; nc != nil && c.serve(nc) && inner.Err() == nil; {
+				nc = c.reconnect(inner)
+			}
+		})
 	}
 	if g.table != nil {
 		helpers.Go(func() { g.pace(inner, newAlarm) })

@@ -244,15 +244,12 @@ func insideString(part string, quoted bool) bool {
 }
 
 // compile makes the message of one share.
-func compile(t *Target, s *Share, run string) (*message, error) {
-	m, err := compileBody(t, s, run)
-	if err != nil {
-		return nil, fmt.Errorf("cannot use the body of %s: %w", s.Name, err)
-	}
-	return m, nil
-}
-
-func compileBody(t *Target, s *Share, run string) (*message, error) {
+func compile(t *Target, s *Share, run string) (_ *message, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot use the body of %s: %w", s.Name, err)
+		}
+	}()
 	body := string(s.Body)
 	uses := func(placeholder string) bool { return strings.Contains(body, "{{"+placeholder+"}}") }
 	pid, thread, project := uses("pid"), uses("thread"), uses("project") || uses("root")
@@ -275,35 +272,30 @@ func compileBody(t *Target, s *Share, run string) (*message, error) {
 		return nil, err
 	}
 	m := &message{owned: pid || thread || project}
-	if m.bytes, err = encode(t, s.Name, []byte(body)); err != nil {
+	var more []patch
+	switch t.Protocol {
+	case ProtocolKernel:
+		m.id = frame.HeaderSize + len("\x84\xa2id") + 1
+		m.bytes, err = encodeFrame(s.Name, []byte(body))
+	case ProtocolToolhost:
+		m.bytes, err = encodeLine([]byte(body))
+	case ProtocolThreads:
+		m.id = len(lineHead)
+		m.bytes, err = encodeCall(s.Name, []byte(body))
+	case ProtocolExacta:
+		m.id, more = exactaID, []patch{{at: exactaConn, width: connInID, kind: patchText, conn: true}}
+		m.bytes, err = encodeLine([]byte(body))
+	default:
+		m.bytes, err = encodeHTTP(t, []byte(body))
+	}
+	if err != nil {
 		return nil, err
 	}
 	if m.patches = findPatches(m.bytes); len(m.patches) != n {
 		return nil, errors.New("cannot find its placeholders again: a key given twice has one")
 	}
-	switch t.Protocol {
-	case ProtocolKernel:
-		m.id = frame.HeaderSize + len("\x84\xa2id") + 1
-	case ProtocolThreads:
-		m.id = len(lineHead)
-	case ProtocolExacta:
-		m.id = exactaID
-		m.patches = append(m.patches, patch{at: exactaConn, width: connInID, kind: patchText, conn: true})
-	}
+	m.patches = append(m.patches, more...)
 	return m, nil
-}
-
-// encode makes a whole request of a body without placeholders.
-func encode(t *Target, name string, body []byte) ([]byte, error) {
-	switch t.Protocol {
-	case ProtocolKernel:
-		return encodeFrame(name, body)
-	case ProtocolToolhost, ProtocolExacta:
-		return encodeLine(body)
-	case ProtocolThreads:
-		return encodeCall(name, body)
-	}
-	return encodeHTTP(t, body)
 }
 
 func encodeFrame(name string, body []byte) ([]byte, error) {
@@ -353,7 +345,11 @@ func encodeHTTP(t *Target, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	out.WriteString("POST " + pathOf(u) + " HTTP/1.1\r\nHost: " + u.Host + "\r\nUser-Agent: trunkline-bench\r\n")
+	path := u.RequestURI()
+	if path == "/" && !strings.HasSuffix(u.String(), "/") {
+		path = defaultPath
+	}
+	out.WriteString("POST " + path + " HTTP/1.1\r\nHost: " + u.Host + "\r\nUser-Agent: trunkline-bench\r\n")
 	out.WriteString("Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n")
 	out.Write(body)
 	return out.Bytes(), nil
@@ -361,10 +357,3 @@ func encodeHTTP(t *Target, body []byte) ([]byte, error) {
 
 // defaultPath is where a server takes envelopes (envelope §2.3).
 const defaultPath = "/api/v1/process"
-
-func pathOf(u *url.URL) string {
-	if p := u.RequestURI(); p != "/" || strings.HasSuffix(u.String(), "/") {
-		return p
-	}
-	return defaultPath
-}

@@ -134,7 +134,7 @@ type Plan struct {
 // Check returns what is wrong with the plan, and completes its mix: names get their service,
 // methods without a body the one that is built in. Run does it, too.
 func (p *Plan) Check() error {
-	for _, check := range []func() error{p.checkTarget, p.checkSchedule, p.checkSizes, p.checkTimes, p.checkMix} {
+	for _, check := range []func() error{p.checkTarget, p.checkSchedule, p.checkBounds, p.checkMix} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (p *Plan) checkSchedule() error {
 	return nil
 }
 
-func (p *Plan) checkSizes() error {
+func (p *Plan) checkBounds() error {
 	switch {
 	case p.Conns < 1 || p.Conns > maxConns:
 		return fmt.Errorf("cannot use %d connections: want 1 to %d", p.Conns, maxConns)
@@ -188,12 +188,6 @@ func (p *Plan) checkSizes() error {
 		return fmt.Errorf("cannot send again with protocol %s: only %s shows that a request was not looked at", p.Target.Protocol, ProtocolKernel)
 	case p.Threads > 0 && p.Target.Protocol != ProtocolThreads:
 		return fmt.Errorf("cannot use threads with protocol %s: only %s has them", p.Target.Protocol, ProtocolThreads)
-	}
-	return nil
-}
-
-func (p *Plan) checkTimes() error {
-	switch {
 	case p.Duration <= 0:
 		return fmt.Errorf("cannot use duration %s: it must be positive", p.Duration)
 	case p.Warmup < 0:

@@ -99,7 +99,10 @@ func (g *generator) cleanUp(ctx context.Context, conn *ipcclient.Conn) {
 		g.closeProject(ctx)
 		return
 	}
-	share := g.creates()
+	share := slices.IndexFunc(g.plan.Mix, func(s Share) bool { // that creates processes with the built-in body
+		const name = "kernel.CreateProcess"
+		return g.plan.Target.Protocol == ProtocolKernel && s.Name == name && string(s.Body) == kernelBodies[name]
+	})
 	if share < 0 && !g.needsOwn() {
 		return
 	}
@@ -115,31 +118,19 @@ func (g *generator) cleanUp(ctx context.Context, conn *ipcclient.Conn) {
 		_ = callAll(ctx, conn, "TerminateProcess", int64(len(g.conns)), func(i int64) string { return terminate(g.pidOf(i)) }, wire.NotFound)
 	}
 	if share >= 0 {
-		_ = callAll(ctx, conn, "TerminateProcess", g.sentUpTo(), func(k int64) string {
+		end := int64(0) // a number that no request sent has reached
+		for _, c := range g.conns {
+			if c.stamps > 0 {
+				end = max(end, c.next)
+			}
+		}
+		_ = callAll(ctx, conn, "TerminateProcess", end, func(k int64) string {
 			if g.mix.pick(k) != share {
 				return ""
 			}
 			return terminate(fmt.Sprintf("%s%s-%0*d", createdPrefix, g.run, seqWidth, k))
 		}, wire.NotFound)
 	}
-}
-
-// creates is the share that creates processes with the built-in body; -1 if there is none.
-func (g *generator) creates() int {
-	return slices.IndexFunc(g.plan.Mix, func(s Share) bool {
-		const name = "kernel.CreateProcess"
-		return g.plan.Target.Protocol == ProtocolKernel && s.Name == name && string(s.Body) == kernelBodies[name]
-	})
-}
-
-// sentUpTo is a number that no request sent has reached.
-func (g *generator) sentUpTo() (k int64) {
-	for _, c := range g.conns {
-		if c.stamps > 0 {
-			k = max(k, c.next)
-		}
-	}
-	return k
 }
 
 // caller connects to the target for calls beside the load.

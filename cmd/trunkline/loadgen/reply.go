@@ -45,7 +45,7 @@ var (
 func newDialect(protocol string) dialect {
 	switch protocol {
 	case ProtocolKernel:
-		return newFrames()
+		return &frames{reply: mpack.Fields("id", "error"), fault: mpack.Fields("code")}
 	case ProtocolToolhost, ProtocolThreads, ProtocolExacta:
 		return newLines(protocol)
 	}
@@ -61,10 +61,6 @@ type frames struct {
 	reply []mpack.Field
 	fault []mpack.Field
 	vals  [2]mpack.Value
-}
-
-func newFrames() *frames {
-	return &frames{reply: mpack.Fields("id", "error"), fault: mpack.Fields("code")}
 }
 
 // head is how servers begin nearly all replies: a map of three whose first member is an id of ours.

@@ -133,13 +133,6 @@ func (a *account) observe(share uint8, latency int64) {
 	_ = m.Latency.RecordValue(min(max(latency, LowestLatency), HighestLatency)) // the range is limited here
 }
 
-// succeed counts an answer.
-func (a *account) succeed(share uint8, latency int64) {
-	a.Done++
-	a.Methods[share].Done++
-	a.observe(share, latency)
-}
-
 // fail counts a failure; it allocates for the first one of a code only.
 func fail[T ~string | ~[]byte](a *account, share uint8, code T) {
 	a.Failed++
@@ -153,26 +146,6 @@ func fail[T ~string | ~[]byte](a *account, share uint8, code T) {
 		}
 	}
 	a.Errors[kind]++
-}
-
-// addError adds to a code's count, or to that of all others once there are maxErrorKinds.
-func addError(errors map[string]int64, code string, n int64) {
-	kinds := len(errors)
-	if _, has := errors[otherErrors]; has {
-		kinds--
-	}
-	if _, known := errors[code]; !known && kinds >= maxErrorKinds {
-		code = otherErrors
-	}
-	errors[code] += n
-}
-
-// take empties an account of the shard: it returns it and leaves another, empty one.
-func (s *shard) take(which int, next *account) (a *account, inFlight int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a, s.accounts[which] = s.accounts[which], next
-	return a, s.inFlight
 }
 
 // clear makes an account empty, but keeps its memory.
@@ -228,7 +201,14 @@ func (s *Sample) Add(next *Sample) {
 		merge(mine.Latency, m.Latency)
 	}
 	for code, n := range next.Errors {
-		addError(s.Errors, code, n)
+		kinds := len(s.Errors)
+		if _, has := s.Errors[otherErrors]; has {
+			kinds--
+		}
+		if _, known := s.Errors[code]; !known && kinds >= maxErrorKinds {
+			code = otherErrors
+		}
+		s.Errors[code] += n
 	}
 }
 

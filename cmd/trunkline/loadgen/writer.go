@@ -21,7 +21,9 @@ func (c *conn) write(nc net.Conn, ended <-chan struct{}) (lost bool) {
 			if err != nil {
 				return true
 			}
-			c.wrote()
+			c.mu.Lock()
+			c.ready = max(c.ready, c.g.now()) // from now on it is the generator that may be late
+			c.mu.Unlock()
 			continue
 		}
 		if over || drained {
@@ -33,14 +35,6 @@ func (c *conn) write(nc net.Conn, ended <-chan struct{}) (lost bool) {
 			return true
 		}
 	}
-}
-
-// wrote notes that the transport took everything: from now on it is the generator that may be late.
-func (c *conn) wrote() {
-	now := c.g.now()
-	c.mu.Lock()
-	c.ready = max(c.ready, now)
-	c.mu.Unlock()
 }
 
 // fill puts the requests that are due and have a place into out. It returns how many, whether all
