@@ -23,7 +23,7 @@ func TestClosedLoopDoesNotAllocate(t *testing.T) {
 			c.push(batch{at: 1, n: 64})
 			tape.take(64)
 			c.inflight += 64
-			if used, n, err := w.split(replies); used != len(replies) || n != 64 || err != nil {
+			if used, n, _, err := w.s.cfg.Protocol(&w.s.cfg, replies); used != len(replies) || n != 64 || err != nil {
 				t.Fatal(used, n, err)
 			}
 			w.settle(c, 64, 100)
@@ -32,7 +32,7 @@ func TestClosedLoopDoesNotAllocate(t *testing.T) {
 			t.Errorf("%v allocations per batch of 64 replies %q, want %v", n, reply, most)
 		}
 	}
-	f(Config{}, "\x00\x00\x00\x0c\x02\x83\xa2id\xa2r1\xa2ok\xc3", 0)
+	f(Config{Protocol: Kernel}, "\x00\x00\x00\x0c\x02\x83\xa2id\xa2r1\xa2ok\xc3", 0)
 	f(Config{Protocol: Lines, Reply: 3}, "ok\n", 0)
 	f(Config{Protocol: Lines, Good: "ok", Greeted: "hi", Event: "x"}, "ok\n", 0)
 	f(Config{Protocol: RESP}, "$2\r\nok\r\n", 0)

@@ -30,7 +30,7 @@ import (
 type Config struct {
 	Addr     string   // host:port
 	In, Out  *os.File // instead of Addr: pipes of replies and of requests, with room for all in flight
-	Protocol Protocol // of the replies; nil: frames of kernel-ipc §2.1
+	Protocol Protocol // of the replies; nil: Kernel
 	Tapes    []*Tape  // one connection each
 	Reply    int      // Lines: bytes of each reply, the line feed included; 0: any number
 	Good     string   // Lines: how each reply begins
@@ -108,6 +108,9 @@ func Start(cfg Config) (*Session, error) {
 	s := &Session{cfg: cfg, wait: pollMillis, done: make(chan struct{})}
 	if cfg.Spin {
 		s.wait = 0
+	}
+	if cfg.Protocol == nil {
+		s.cfg.Protocol = Kernel
 	}
 	if cfg.PerSec > 0 {
 		s.cfg.Workers = 1

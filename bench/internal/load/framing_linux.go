@@ -7,14 +7,44 @@ import (
 	"strconv"
 
 	"trunkline/cmd/trunkline/loadgen"
+	"trunkline/codec/frame"
 )
 
 // Protocol counts the replies of a closed loop that in begins with, and events beside them, and
 // returns how many bytes they take.
 type Protocol func(cfg *Config, in []byte) (used, replies, events int, err error)
 
-// Kernel is frames of kernel-ipc §2.1, the zero Protocol.
-var Kernel Protocol
+// Kernel is frames of kernel-ipc §2.1, the default: those of streams are events, and every ERROR
+// frame is evaluated by Config.Refused.
+func Kernel(cfg *Config, in []byte) (used, replies, events int, err error) {
+	for {
+		kind, payload, n := frame.Split(in[used:], maxReply)
+		if n <= 0 {
+			if n == frame.Malformed {
+				err = errors.New("malformed frame")
+			}
+			return used, replies, events, err
+		}
+		used += n
+		switch kind {
+		case frame.Response:
+			replies++
+		case frame.Error:
+			replies++
+			err := refused(payload)
+			if f, ok := err.(*Failure); ok && cfg.Refused != nil {
+				err = cfg.Refused(f)
+			}
+			if err != nil {
+				return used, replies, events, err
+			}
+		case frame.StreamChunk, frame.StreamEnd:
+			events++
+		default:
+			return used, replies, events, fmt.Errorf("cannot take a frame of type 0x%02X", byte(kind))
+		}
+	}
+}
 
 // HTTP is the Protocol of HTTP/1.1 on connections that are kept. Any status but 2xx is an error.
 func HTTP(_ *Config, in []byte) (used, replies, _ int, err error) {

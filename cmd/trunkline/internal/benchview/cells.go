@@ -24,10 +24,8 @@ func clip(s string, n int) string {
 	return ansi.Truncate(s, n, "…")
 }
 
-// padRight fills s with spaces to n cells, padLeft puts them before it.
+// padRight fills s with spaces to n cells.
 func padRight(s string, n int) string { return s + blanks(n-cells(s)) }
-
-func padLeft(s string, n int) string { return blanks(n-cells(s)) + s }
 
 func blanks(n int) string { return strings.Repeat(" ", max(n, 0)) }
 
@@ -139,7 +137,7 @@ func Table(width int, cols []Column, rows [][]string) []string {
 			if i < len(r) {
 				text = r[i]
 			}
-			line += "  " + padLeft(text, widths[i])
+			line += "  " + blanks(widths[i]-cells(text)) + text
 		}
 		out[n] = strings.TrimRight(line, " ")
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"trunkline/cmd/trunkline/loadgen"
+	"trunkline/cmd/trunkline/loadgen/chart"
 )
 
 // address is where a target listens, fit to show: without the user name, the password and the query
@@ -185,22 +186,7 @@ func threeDigits(v float64) string {
 func whole(v float64) int64 { return int64(math.Round(v)) }
 
 // CountText is a count with its thousands apart: 1,234,567.
-func CountText(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	sign := ""
-	if s[0] == '-' {
-		sign, s = "-", s[1:]
-	}
-	var b strings.Builder
-	b.WriteString(sign)
-	for i := range len(s) {
-		if i > 0 && (len(s)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
+func CountText(n int64) string { return chart.Thousands(strconv.FormatInt(n, 10)) }
 
 // perSecond is how many of n there were in each second of d; 0 if d is not positive.
 func perSecond(n int64, d time.Duration) float64 {

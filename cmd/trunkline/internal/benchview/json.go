@@ -1,6 +1,7 @@
 package benchview
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -153,36 +154,27 @@ func Lines(w io.Writer, p loadgen.Plan) (show func(loadgen.Sample)) {
 		" warmup_s=%s duration_s=%s count=%d interval_s=%s\n",
 		value(p.Target.Protocol), value(address(p.Target)), kinds[p.Schedule.Kind], decimal(p.Schedule.From, 0), decimal(p.Schedule.To, 0),
 		p.Conns, p.Depth, decimal(p.Warmup.Seconds(), 3), duration, p.Count, decimal(p.Interval.Seconds(), 3))
-	return func(s loadgen.Sample) { _, _ = io.WriteString(w, lineOf(&s)) }
-}
-
-func lineOf(s *loadgen.Sample) string {
-	var b strings.Builder
-	phase := "measure"
-	if s.From < 0 {
-		phase = "warmup"
+	return func(s loadgen.Sample) {
+		var b strings.Builder
+		phase := "measure"
+		if s.From < 0 {
+			phase = "warmup"
+		}
+		fmt.Fprintf(&b, "bench phase=%s t_s=%s", phase, decimal(s.To.Seconds(), 3))
+		for _, c := range []counted{{"due", s.Due}, {"sent", s.Sent}, {"done", s.Done}, {"failed", s.Failed}} {
+			fmt.Fprintf(&b, " %s_per_second=%s", c.name, decimal(perSecond(c.n, s.To-s.From), 0))
+		}
+		fmt.Fprintf(&b, " in_flight=%d connections_lost=%d late_replies=%d", s.InFlight, s.Lost, s.Late)
+		for i, text := range latencyTexts(s.Latency, func(ns int64) string { return decimal(float64(ns)/1e3, 1) }) {
+			fmt.Fprintf(&b, " %s_us=%s", strings.ReplaceAll(quantileNames[i], ".", ""), text)
+		}
+		var codes []string
+		for _, k := range byCount(s.Errors) {
+			codes = append(codes, strings.ReplaceAll(value(k.name), ":", "_")+":"+strconv.FormatInt(k.n, 10))
+		}
+		fmt.Fprintf(&b, " errors=%s\n", cmp.Or(strings.Join(codes, ","), nothing))
+		_, _ = io.WriteString(w, b.String())
 	}
-	fmt.Fprintf(&b, "bench phase=%s t_s=%s", phase, decimal(s.To.Seconds(), 3))
-	for _, c := range []counted{{"due", s.Due}, {"sent", s.Sent}, {"done", s.Done}, {"failed", s.Failed}} {
-		fmt.Fprintf(&b, " %s_per_second=%s", c.name, decimal(perSecond(c.n, s.To-s.From), 0))
-	}
-	fmt.Fprintf(&b, " in_flight=%d connections_lost=%d late_replies=%d", s.InFlight, s.Lost, s.Late)
-	for i, text := range latencyTexts(s.Latency, func(ns int64) string { return decimal(float64(ns)/1e3, 1) }) {
-		fmt.Fprintf(&b, " %s_us=%s", strings.ReplaceAll(quantileNames[i], ".", ""), text)
-	}
-	return b.String() + " errors=" + errorsValue(s.Errors) + "\n"
-}
-
-func errorsValue(errs map[string]int64) string {
-	kinds := byCount(errs)
-	if len(kinds) == 0 {
-		return nothing
-	}
-	texts := make([]string, len(kinds))
-	for i, k := range kinds {
-		texts[i] = strings.ReplaceAll(value(k.name), ":", "_") + ":" + strconv.FormatInt(k.n, 10)
-	}
-	return strings.Join(texts, ",")
 }
 
 // value makes s one word that no reader of name=value takes apart.

@@ -19,11 +19,23 @@ func SVG(w io.Writer, r *loadgen.Result) error {
 	if n := len(in); n > 0 {
 		end = max(end, in[n-1].To)
 	}
+	ended := connsText(&r.Plan) + "; " + CountText(r.Total.Done) + " done, " + CountText(r.Total.Failed) + " failed"
+	if slices.ContainsFunc(in, func(s loadgen.Sample) bool { return recorded(s.Latency) == 0 }) {
+		ended += "; gaps in the latencies: no answer"
+	}
+	var rates []chart.Line
+	if r.Plan.Schedule.Kind != loadgen.Max {
+		rates = append(rates, rateLine(in, "due", chart.Grey, func(s *loadgen.Sample) int64 { return s.Due }))
+	}
+	rates = append(rates, rateLine(in, "done", chart.Green, func(s *loadgen.Sample) int64 { return s.Done }))
+	if r.Total.Failed > 0 {
+		rates = append(rates, rateLine(in, "failed", chart.Red, func(s *loadgen.Sample) int64 { return s.Failed }))
+	}
 	p := chart.Picture{
 		Title: "Load on " + clip(targetText(r.Plan.Target), headCells),
-		Head:  []string{clip(scheduleText(&r.Plan), headCells), clip(headText(r), headCells)},
+		Head:  []string{clip(scheduleText(&r.Plan), headCells), clip(ended, headCells)},
 		Panels: []chart.Panel{
-			timePanel("Rate", "requests per second", chart.Linear, end, rateLines(r, in)...),
+			timePanel("Rate", "requests per second", chart.Linear, end, rates...),
 			timePanel("Latency from the intended start: p50 and p99", "milliseconds", chart.Ranging, end,
 				latencyLine(in, "p50", 50, chart.Blue), latencyLine(in, "p99", 99, chart.Violet)),
 			timePanel("Latency from the intended start: p99.9 and maximum", "milliseconds", chart.Ranging, end,
@@ -40,26 +52,6 @@ func SVG(w io.Writer, r *loadgen.Result) error {
 
 // headCells is how many cells of a line of text from outside are shown.
 const headCells = 96
-
-// headText is how much was asked and how much the picture shows.
-func headText(r *loadgen.Result) string {
-	s := connsText(&r.Plan) + "; " + CountText(r.Total.Done) + " done, " + CountText(r.Total.Failed) + " failed"
-	if slices.ContainsFunc(r.Intervals, func(s loadgen.Sample) bool { return recorded(s.Latency) == 0 }) {
-		s += "; gaps in the latencies: no answer"
-	}
-	return s
-}
-
-func rateLines(r *loadgen.Result, in []loadgen.Sample) (lines []chart.Line) {
-	if r.Plan.Schedule.Kind != loadgen.Max {
-		lines = append(lines, rateLine(in, "due", chart.Grey, func(s *loadgen.Sample) int64 { return s.Due }))
-	}
-	lines = append(lines, rateLine(in, "done", chart.Green, func(s *loadgen.Sample) int64 { return s.Done }))
-	if r.Total.Failed > 0 {
-		lines = append(lines, rateLine(in, "failed", chart.Red, func(s *loadgen.Sample) int64 { return s.Failed }))
-	}
-	return lines
-}
 
 // nothingAnswered stands in a panel without figures.
 const nothingAnswered = "nothing answered"

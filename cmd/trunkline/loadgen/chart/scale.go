@@ -277,7 +277,13 @@ func wrap(s string, size, pixels float64) (lines []string) {
 			lines = append(lines, line)
 		}
 		for width(word, size) > pixels {
-			n := fitting(word, size, pixels)
+			n, w := len(word), 0.0 // what fits of it: one letter at least
+			for i, r := range word {
+				if w += size * advance(r); w > pixels && i > 0 {
+					n = i
+					break
+				}
+			}
 			lines, word = append(lines, word[:n]), word[n:]
 		}
 		line = word
@@ -286,17 +292,6 @@ func wrap(s string, size, pixels float64) (lines []string) {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// fitting is how many bytes of s take at most so many pixels: one letter at least.
-func fitting(s string, size, pixels float64) int {
-	w := 0.0
-	for i, r := range s {
-		if w += size * advance(r); w > pixels && i > 0 {
-			return i
-		}
-	}
-	return len(s)
 }
 
 func escape(s string) string {
@@ -322,8 +317,10 @@ func Figure(v float64) string {
 }
 
 // fixed writes v with so many digits behind the point, thousands apart.
-func fixed(v float64, digits int) string {
-	s := strconv.FormatFloat(v, 'f', digits, 64)
+func fixed(v float64, digits int) string { return Thousands(strconv.FormatFloat(v, 'f', digits, 64)) }
+
+// Thousands sets the thousands of a decimal number apart: 1,234,567.8.
+func Thousands(s string) string {
 	point := strings.IndexByte(s, '.')
 	if point < 0 {
 		point = len(s)
