@@ -136,7 +136,14 @@ func (c *comparison) run() error {
 			return fmt.Errorf("cannot build the baseline: %w", err)
 		}
 	}
-	if err := c.look(); err != nil {
+	// The first look is at all, the sides of each in turns, so that a pair is taken within moments.
+	// A process runs a top-level benchmark with all that is below it, which share their inputs.
+	top, _, _ := strings.Cut(c.pattern, "/")
+	var steps []goal.Step
+	for _, name := range c.groups {
+		steps = append(steps, c.steps(exactly(name)+c.pattern[len(top):], &c.list)...)
+	}
+	if _, err := goal.Rounds(c.Options.Rounds, steps, os.Stderr); err != nil {
 		return err
 	}
 	if err := c.evaluate(); err != nil {
@@ -159,19 +166,6 @@ func (c *comparison) build(side int, root string) error {
 			c.groups = append(c.groups, name)
 		}
 	}
-	return err
-}
-
-// look is the first look: all benchmarks, the sides of each in turns, so that a pair is taken
-// within moments. A process runs a top-level one with all that is below it, which share their
-// inputs.
-func (c *comparison) look() error {
-	top, _, _ := strings.Cut(c.pattern, "/")
-	var steps []goal.Step
-	for _, name := range c.groups {
-		steps = append(steps, c.steps(exactly(name)+c.pattern[len(top):], &c.list)...)
-	}
-	_, err := goal.Rounds(c.Options.Rounds, steps, os.Stderr)
 	return err
 }
 

@@ -306,26 +306,20 @@ func (b *benchmark) row() []any {
 		}
 		return nil
 	}
+	var others []string // shown and not evaluated: most of it is a time in another unit
+	for _, unit := range slices.Sorted(maps.Keys(b.figures[now])) {
+		if unit != gobench.Time && unit != gobench.Bytes && unit != gobench.Allocs {
+			others = append(others, goal.Text(goal.Median(b.figures[now][unit]))+" "+unit)
+		}
+	}
 	times := b.figures[now][gobench.Time]
 	row := []any{b.name, median(now, gobench.Time), goal.Quantile(times, 0.25), goal.Quantile(times, 0.75), median(now, gobench.Bytes), median(now, gobench.Allocs),
 		median(base, gobench.Time), median(base, gobench.Bytes), median(base, gobench.Allocs), nil, nil, nil, nil,
-		string(b.verdict), b.others()}
+		string(b.verdict), strings.Join(others, ", ")}
 	if s := b.change; s.Ratio != 0 {
 		copy(row[9:], []any{s.Ratio, s.Low, s.High, len(s.ratios)})
 	}
 	return row
-}
-
-// others are the medians in the units that are shown and not evaluated: most of it is a time in
-// another unit.
-func (b *benchmark) others() string {
-	var list []string
-	for _, unit := range slices.Sorted(maps.Keys(b.figures[now])) {
-		if unit != gobench.Time && unit != gobench.Bytes && unit != gobench.Allocs {
-			list = append(list, goal.Text(goal.Median(b.figures[now][unit]))+" "+unit)
-		}
-	}
-	return strings.Join(list, ", ")
 }
 
 // percent is a ratio as a change.

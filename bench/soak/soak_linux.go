@@ -78,24 +78,6 @@ func run(r *part.Run, lasting time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := soak(r, server, lasting); err != nil {
-		return err
-	}
-	metrics, err := server.Metrics()
-	if err != nil {
-		return err
-	}
-	r.Report.Note("A subscriber took %d events; the server dropped %.0f that it was too slow for.", reader.Chunks(), metrics["trunkline_bus_events_dropped_total"])
-	if reader.Dropped() > 0 {
-		r.Report.Fault("the subscriber lost its stream")
-	}
-	server.Stop()        // only that ends a stream
-	_, _ = reader.Stop() // it complains that the request was never answered, which no stream's is
-	return nil
-}
-
-// soak runs the load against the prepared server. An error is one that leaves nothing to evaluate.
-func soak(r *part.Run, server *load.Server, lasting time.Duration) error {
 	tapes := make([]*load.Tape, r.Conns)
 	for conn := range tapes {
 		tapes[conn] = mix(conn)
@@ -125,6 +107,16 @@ func soak(r *part.Run, server *load.Server, lasting time.Duration) error {
 	r.Report.Note("%d replies, %d of them errors, %d that nothing is runnable; %d dropped or missing", sample.Requests, refused.errors.Load(),
 		refused.nothingRunnable.Load(), session.Dropped())
 	evaluate(r.Report, &refused, session.Dropped(), loadErr, readings)
+	metrics, err := server.Metrics()
+	if err != nil {
+		return err
+	}
+	r.Report.Note("A subscriber took %d events; the server dropped %.0f that it was too slow for.", reader.Chunks(), metrics["trunkline_bus_events_dropped_total"])
+	if reader.Dropped() > 0 {
+		r.Report.Fault("the subscriber lost its stream")
+	}
+	server.Stop()        // only that ends a stream
+	_, _ = reader.Stop() // it complains that the request was never answered, which no stream's is
 	return nil
 }
 
