@@ -54,7 +54,6 @@ func Part() part.Part {
 		Name: "hostile", What: "bad frames, slow readers and floods: what do good clients and the memory feel?",
 		Defaults: func(o *part.Options) { o.Rounds, o.Window = 1, 5*time.Second },
 		Quick:    func(o *part.Options) { o.Rounds, o.Window = 1, time.Second },
-		Files:    func(*part.Options) uint64 { return 8000 },
 		Run:      run,
 	}
 }

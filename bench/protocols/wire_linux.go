@@ -51,8 +51,7 @@ func Part() part.Part {
 		Flags: func(f *flag.FlagSet) {
 			f.StringVar(&built, "peers", "", "peers: folder with the built programs of bench/peers; empty builds them")
 		},
-		Files: func(o *part.Options) uint64 { return uint64(4*o.Many + 1000) }, // a connection of the largest cells at both ends, and some
-		Run:   func(r *part.Run) error { return run(r, built) },
+		Run: func(r *part.Run) error { return run(r, built) },
 	}
 }
 

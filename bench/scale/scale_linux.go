@@ -35,7 +35,6 @@ func Part() part.Part {
 		Name: "scale", What: "what grows: rows to 10M, idle connections, subscribers, payloads; and the collector",
 		Defaults: func(o *part.Options) { o.Rows, o.Many, o.Window = 10_000_000, 10_000, 300*time.Millisecond },
 		Quick:    func(o *part.Options) { o.Rows, o.Many = 100_000, 1000 },
-		Files:    func(o *part.Options) uint64 { return uint64(o.Many + spareConns) },
 		Run: func(r *part.Run) error {
 			return r.Sections(part.Section{Name: "rows", Measure: rows}, part.Section{Name: "idle", Measure: idle}, part.Section{Name: "gc", Measure: collector},
 				part.Section{Name: "subscribers", Measure: subscribers}, part.Section{Name: "payloads", Measure: payloads})

@@ -49,7 +49,6 @@ func Part() part.Part {
 		Name: "soak", What: "a mixed load at full speed: is anything refused or dropped, does memory grow?",
 		Defaults: func(o *part.Options) { o.Conns = 1000 },
 		Flags:    func(f *flag.FlagSet) { f.DurationVar(&lasting, "duration", lasting, "soak: how long") },
-		Files:    func(o *part.Options) uint64 { return uint64(4*o.Conns + 1000) },
 		Run: func(r *part.Run) error {
 			if r.Conns > maxConns {
 				return fmt.Errorf("cannot keep %d connections: at most %d", r.Conns, maxConns)

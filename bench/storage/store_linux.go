@@ -57,7 +57,7 @@ func cell(server, method string, at size) goal.Cell {
 }
 
 func common(p part.Part) part.Part {
-	p.Disk, p.Files = true, func(*part.Options) uint64 { return 8 * uint64(many.conns) }
+	p.Disk = true
 	p.Defaults = func(o *part.Options) { o.Warmup, o.Window, o.Spin = 250*time.Millisecond, time.Second, false }
 	p.Quick = func(o *part.Options) { o.Warmup, o.Window = 100*time.Millisecond, 300*time.Millisecond }
 	return p

@@ -75,7 +75,6 @@ func Part() part.Part {
 		Flags: func(f *flag.FlagSet) {
 			f.IntVar(&b.starts, "starts", b.starts, "tools: times that the program is started, in all rounds together")
 		},
-		Files:    func(o *part.Options) uint64 { return uint64(4 * (o.Conns + 256)) },
 		Children: map[string]func([]string) error{echoChild: beEcho},
 		Run: func(r *part.Run) error {
 			if r.Conns*r.Depth > maxInFlight || r.Depth > maxDepth {

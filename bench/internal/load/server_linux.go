@@ -248,17 +248,17 @@ func FindBinary(path, source, dir string) (string, error) {
 	return out, nil
 }
 
-// RaiseFileLimit allows this process and the servers it starts n open files.
-func RaiseFileLimit(n uint64) error {
+// RaiseFileLimit allows this process and the servers it starts as many open files as the system
+// does at most. Only a limit that is set here is handed down to them, the runtime's own raise is
+// not.
+func RaiseFileLimit() error {
 	var l unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
-		return fmt.Errorf("cannot read the limit of open files: %w", err)
+	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
+	if l.Cur = l.Max; err == nil {
+		err = unix.Setrlimit(unix.RLIMIT_NOFILE, &l)
 	}
-	// Set even when it is high enough: only a limit set here is handed down to the servers, the
-	// runtime's own raise is not.
-	l.Cur, l.Max = max(l.Cur, n), max(l.Max, n)
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
-		return fmt.Errorf("cannot raise the limit of open files to %d: %w", n, err)
+	if err != nil {
+		return fmt.Errorf("cannot raise the limit of open files: %w", err)
 	}
 	return nil
 }

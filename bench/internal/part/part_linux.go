@@ -29,8 +29,6 @@ type Part struct {
 	Quick func(*Options)
 	// Flags adds flags that only this part has; nil: none.
 	Flags func(*flag.FlagSet)
-	// Files is the number of files that the part has open at the most; 0: few.
-	Files func(*Options) uint64
 	// Children are what this program is as a process of its own beside the part, by names that no
 	// other part uses: peers, most often. See Run.Child. Nil: none.
 	Children map[string]func(args []string) error
@@ -66,10 +64,8 @@ func (r *Run) RoundsOf(n int, steps []goal.Step) error {
 // do runs a part with its options, prints its report and writes its figures. failed is set when
 // something was wrong, or a goal was missed and the options are strict.
 func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
-	if p.Files != nil {
-		if err := load.RaiseFileLimit(p.Files(&o)); err != nil {
-			return false, err
-		}
+	if err := load.RaiseFileLimit(); err != nil {
+		return false, err
 	}
 	if p.Disk {
 		if o.Dir, err = onDisk(o.Dir); err != nil {
