@@ -54,7 +54,7 @@ func cluster() part.Part {
 	takeovers := 20
 	return part.Part{
 		Name: "cluster", What: "three nodes with one journal: beside etcd, when the owner dies, what they hold",
-		Disk: true,
+		Disk:     true,
 		Children: map[string]func([]string) error{childMember: runMember},
 		Defaults: func(o *part.Options) { o.Warmup, o.Window, o.Spin = 500*time.Millisecond, 2*time.Second, false },
 		Quick: func(o *part.Options) {

@@ -75,8 +75,20 @@ func run(r *part.Run, built string) error {
 	if err := f.enter(); err != nil {
 		return err
 	}
-	if err := f.measure(); err != nil {
+	// Most rounds for what goals are evaluated by, then the paced load, whose rate the first ones
+	// found, and fewer for the rest of the grid.
+	if err := f.Rounds(f.hotSteps()); err != nil {
 		return err
+	}
+	if err := f.Rounds(f.pacedSteps()); err != nil {
+		return err
+	}
+	if f.Asked("grid") {
+		rounds := max(1, r.Options.Rounds/2)
+		r.Report.Note("The cells that no goal but G11 is about have %d rounds.", rounds)
+		if err := f.RoundsOf(rounds, f.restSteps()); err != nil {
+			return err
+		}
 	}
 	f.sortCells()
 	f.goals()
@@ -87,20 +99,6 @@ func run(r *part.Run, built string) error {
 		}
 	}
 	return nil
-}
-
-// measure takes all turns: most rounds for what goals are evaluated by, then the paced load, whose
-// rate the first ones found, and fewer for the rest of the grid.
-func (f *field) measure() error {
-	if err := f.Rounds(f.hotSteps()); err != nil {
-		return err
-	}
-	if err := f.Rounds(f.pacedSteps()); err != nil || !f.Asked("grid") {
-		return err
-	}
-	rounds := max(1, f.Options.Rounds/2)
-	f.Report.Note("The cells that no goal but G11 is about have %d rounds.", rounds)
-	return f.RoundsOf(rounds, f.restSteps())
 }
 
 // sizes are the loads of the grid: connections, and requests in flight on each.

@@ -27,7 +27,7 @@ func ThreadsPart() part.Part {
 		Children: map[string]func([]string) error{childHandler: func([]string) error { return load.ServeHTTP(bare()) }},
 		Run: func(r *part.Run) error {
 			t := &talk{bench: bench{Run: r}}
-			return t.measure(t.startThreads, t.createThreads, t.startPeers, t.addLines, t.addHTTP, t.addHandlers)
+			return t.measure(t.startThreads, t.startPeers, t.addLines, t.addHTTP, t.addHandlers)
 		},
 	})
 }
@@ -56,7 +56,7 @@ const (
 )
 
 // startThreads starts the servers in mode always, that of agent threads with a key of its own and
-// the tool server beside it, and signs the tokens of all agents.
+// the tool server beside it, signs the tokens of all agents and creates their threads.
 func (t *talk) startThreads() (err error) {
 	if t.kernel, err = t.Trunkline(settings(t.Run, always)...); err != nil {
 		return err
@@ -85,10 +85,6 @@ func (t *talk) startThreads() (err error) {
 		}
 		t.tokens = append(t.tokens, text)
 	}
-	return nil
-}
-
-func (t *talk) createThreads() error {
 	for i := range len(t.tokens) + 1 {
 		body := fmt.Sprintf(`{"workspace_id":%q,"title":"%d","type":"workflow","participants":["agent-0"]}`, workspace, i)
 		id, err := ask(t.web, t.overHTTP(0, "/v1/create_thread", body), `"thread_id":"([^"]+)"`)

@@ -199,7 +199,8 @@ type Summary struct {
 	Rounds []Sample `json:"rounds"`
 }
 
-// Summarize groups samples by cell, in the order in which the cells first came.
+// Summarize groups samples by cell, in the order in which the cells first came. The median of every
+// figure is taken by itself, except of the peak memory, which is the highest.
 func Summarize(all []Sample) []Summary {
 	var out []Summary
 	for _, s := range all {
@@ -210,35 +211,29 @@ func Summarize(all []Sample) []Summary {
 		out[i].Rounds = append(out[i].Rounds, s)
 	}
 	for i := range out {
-		out[i].Median = medianOf(out[i].Rounds)
+		of := func(pick func(Sample) float64) float64 {
+			var v []float64
+			for _, s := range out[i].Rounds {
+				v = append(v, pick(s))
+			}
+			return Median(v)
+		}
+		m := Sample{
+			Cell:     out[i].Cell,
+			Requests: uint64(of(func(s Sample) float64 { return float64(s.Requests) })),
+			PerSec:   of(Rate),
+			CPU:      of(CPU),
+			P50:      of(func(s Sample) float64 { return s.P50 }),
+			P99:      of(func(s Sample) float64 { return s.P99 }),
+			P999:     of(func(s Sample) float64 { return s.P999 }),
+			RSS:      int64(of(func(s Sample) float64 { return float64(s.RSS) })),
+		}
+		for _, s := range out[i].Rounds {
+			m.Peak = max(m.Peak, s.Peak)
+		}
+		out[i].Median = m
 	}
 	return out
-}
-
-// medianOf takes the median of every figure by itself, except the peak memory, which is the
-// highest.
-func medianOf(rounds []Sample) Sample {
-	of := func(pick func(Sample) float64) float64 {
-		var v []float64
-		for _, s := range rounds {
-			v = append(v, pick(s))
-		}
-		return Median(v)
-	}
-	m := Sample{
-		Cell:     rounds[0].Cell,
-		Requests: uint64(of(func(s Sample) float64 { return float64(s.Requests) })),
-		PerSec:   of(Rate),
-		CPU:      of(CPU),
-		P50:      of(func(s Sample) float64 { return s.P50 }),
-		P99:      of(func(s Sample) float64 { return s.P99 }),
-		P999:     of(func(s Sample) float64 { return s.P999 }),
-		RSS:      int64(of(func(s Sample) float64 { return float64(s.RSS) })),
-	}
-	for _, s := range rounds {
-		m.Peak = max(m.Peak, s.Peak)
-	}
-	return m
 }
 
 // Micros is d in microseconds, the unit of latencies in samples.

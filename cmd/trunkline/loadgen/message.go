@@ -133,18 +133,6 @@ func putUUID(to []byte, secret, seq uint64) {
 	to[8], to[13], to[18], to[23] = '-', '-', '-', '-'
 }
 
-// findPatches returns where the marks in a message are.
-func findPatches(message []byte) (patches []patch) {
-	for _, m := range marks {
-		at := 0
-		for n := bytes.Index(message, []byte(m.text)); n >= 0; n = bytes.Index(message[at:], []byte(m.text)) {
-			patches = append(patches, patch{at: at + n, width: len(m.text), kind: m.kind, conn: m.conn})
-			at += n + len(m.text)
-		}
-	}
-	return patches
-}
-
 // The widths of what differs from request to request, as text. They are fixed, so that a message is
 // one template and its length is known beforehand.
 const (
@@ -291,7 +279,14 @@ func compile(t *Target, s *Share, run string) (_ *message, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.patches = findPatches(m.bytes); len(m.patches) != n {
+	for _, mark := range marks {
+		at := 0
+		for n := bytes.Index(m.bytes, []byte(mark.text)); n >= 0; n = bytes.Index(m.bytes[at:], []byte(mark.text)) {
+			m.patches = append(m.patches, patch{at: at + n, width: len(mark.text), kind: mark.kind, conn: mark.conn})
+			at += n + len(mark.text)
+		}
+	}
+	if len(m.patches) != n {
 		return nil, errors.New("cannot find its placeholders again: a key given twice has one")
 	}
 	m.patches = append(m.patches, more...)

@@ -32,46 +32,38 @@ const (
 const ampleQuota = `"quota":{"max_llm_calls":2147483647,"max_tool_calls":2147483647,"max_agent_hops":2147483647,` +
 	`"max_input_tokens":2147483647,"max_output_tokens":2147483647}`
 
-// prepare creates what methods of the mix ask for.
-func (g *generator) prepare(ctx context.Context) error {
+// prepare creates what methods of the mix ask for: the threads of the connections, a project, or
+// one process per connection. Processes are not scheduled: the workers of the server must not get
+// them. Each has a user of its own, so that no rate limit is met.
+func (g *generator) prepare(ctx context.Context) (err error) {
 	if !g.needsOwn() {
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, prepareTime)
 	defer cancel()
-	create := g.createThreads
+	var conn *ipcclient.Conn
 	switch g.plan.Target.Protocol {
 	case ProtocolThreads:
+		err = g.createThreads(limited)
 	case ProtocolExacta:
-		create = g.openProject
+		err = g.openProject(limited)
 	default:
-		return g.createProcesses(ctx, limited)
+		if conn, err = g.caller(limited); err != nil {
+			return err
+		}
+		defer conn.Close()
+		err = callAll(limited, conn, "CreateProcess", int64(len(g.conns)), func(i int64) string {
+			pid := g.pidOf(i)
+			return `{"pid":"` + pid + `","user_id":"` + pid + `","schedule":false,` + ampleQuota + `}`
+		}, wire.FailedPrecondition)
+		if err != nil {
+			err = fmt.Errorf("%w: %w", ErrPrepare, err)
+		}
 	}
-	err := create(limited)
 	if err != nil {
-		g.cleanUp(ctx, nil)
+		g.cleanUp(ctx, conn)
 	}
 	return err
-}
-
-// createProcesses creates one process per connection, within limited. They are not scheduled: the
-// workers of the server must not get them. Each has a user of its own, so that no rate limit is
-// met.
-func (g *generator) createProcesses(ctx, limited context.Context) error {
-	conn, err := g.caller(limited)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	err = callAll(limited, conn, "CreateProcess", int64(len(g.conns)), func(i int64) string {
-		pid := g.pidOf(i)
-		return `{"pid":"` + pid + `","user_id":"` + pid + `","schedule":false,` + ampleQuota + `}`
-	}, wire.FailedPrecondition)
-	if err == nil {
-		return nil
-	}
-	g.cleanUp(ctx, conn)
-	return fmt.Errorf("%w: %w", ErrPrepare, err)
 }
 
 func (g *generator) needsOwn() bool {

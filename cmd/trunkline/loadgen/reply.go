@@ -178,8 +178,18 @@ func (h *responses) read(header []byte, r *reply) error {
 	}
 	h.length, h.chunked = -1, false
 	for line := range bytes.Lines(header) {
-		if err := h.field(line, r); err != nil {
-			return err
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		switch value = bytes.TrimSpace(value); {
+		case is(name, "content-length"):
+			if h.length, ok = parseDigits(value, 9, 10); !ok {
+				return errMalformed
+			}
+		case is(name, "transfer-encoding"):
+			h.chunked = is(value, "chunked")
+		case is(name, "connection") && is(value, "close"):
+			r.final = true
+		case is(name, "connection") && is(value, "keep-alive"):
+			r.final = false
 		}
 	}
 	r.none = status < 200
@@ -187,25 +197,6 @@ func (h *responses) read(header []byte, r *reply) error {
 		h.length, h.chunked = 0, false
 	}
 	r.final = r.final || h.length < 0 && !h.chunked
-	return nil
-}
-
-func (h *responses) field(line []byte, r *reply) error {
-	name, value, _ := bytes.Cut(line, []byte(":"))
-	switch value = bytes.TrimSpace(value); {
-	case is(name, "content-length"):
-		n, ok := parseDigits(value, 9, 10)
-		if !ok {
-			return errMalformed
-		}
-		h.length = n
-	case is(name, "transfer-encoding"):
-		h.chunked = is(value, "chunked")
-	case is(name, "connection") && is(value, "close"):
-		r.final = true
-	case is(name, "connection") && is(value, "keep-alive"):
-		r.final = false
-	}
 	return nil
 }
 

@@ -53,7 +53,11 @@ func (c *conn) fill() (n int, over, drained bool) {
 	c.shard.mu.Lock()
 	defer c.shard.mu.Unlock()
 	c.giveUpUnsent(now, ErrorTimeout)
-	n = c.sendAgain()
+	for len(c.again) > n && len(c.out) < batchBytes && !c.places.full() { // what was postponed comes first
+		c.write1(c.again[n].seq, c.again[n].start)
+		n++
+	}
+	c.again = slices.Delete(c.again, 0, n)
 	for len(c.out) < batchBytes {
 		if c.places.full() {
 			c.starved = c.g.due(c.next, now)
@@ -154,16 +158,6 @@ const codeDraining = "UNAVAILABLE"
 func (c *conn) postpone(f *flight) {
 	c.again = append(c.again, *f)
 	c.account(f.start).Resent++
-}
-
-// sendAgain appends what was postponed, and returns how much. Both locks are held.
-func (c *conn) sendAgain() (n int) {
-	for len(c.again) > n && len(c.out) < batchBytes && !c.places.full() {
-		c.write1(c.again[n].seq, c.again[n].start)
-		n++
-	}
-	c.again = slices.Delete(c.again, 0, n)
-	return n
 }
 
 // sweep ends what has been in flight for too long, and a transport that takes nothing.
