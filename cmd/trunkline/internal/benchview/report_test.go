@@ -164,7 +164,7 @@ func TestJSON(t *testing.T) {
 
 // TestJSONIsDocumented: each member stands in the comment of JSON.
 func TestJSONIsDocumented(t *testing.T) {
-	src, err := os.ReadFile("json.go")
+	src, err := os.ReadFile("results.go")
 	if err != nil {
 		t.Fatal(err)
 	}
