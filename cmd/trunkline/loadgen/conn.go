@@ -59,7 +59,13 @@ func (c *conn) nudge() {
 
 // serve uses one transport until it or the run ends; lost reports that it was the transport.
 func (c *conn) serve(nc net.Conn) (lost bool) {
-	c.attach(nc)
+	c.mu.Lock()
+	c.nc, c.ready = nc, c.g.now()
+	c.closing, c.draining, c.alive, c.words = false, false, false, c.words[:0]
+	if c.g.stopped.Load() {
+		nc.Close()
+	}
+	c.mu.Unlock()
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -70,16 +76,6 @@ func (c *conn) serve(nc net.Conn) (lost bool) {
 	<-over
 	c.detach(lost)
 	return lost
-}
-
-func (c *conn) attach(nc net.Conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.nc, c.ready = nc, c.g.now()
-	c.closing, c.draining, c.alive, c.words = false, false, false, c.words[:0]
-	if c.g.stopped.Load() {
-		nc.Close()
-	}
 }
 
 // detach ends what was in flight on a transport that is gone.

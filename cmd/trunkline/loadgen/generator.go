@@ -175,18 +175,6 @@ func each(ctx context.Context, workers, n int64, f func(ctx context.Context, i i
 	return context.Cause(ctx)
 }
 
-// halt ends a run at once.
-func (g *generator) halt() {
-	g.stopped.Store(true)
-	for _, c := range g.conns {
-		c.mu.Lock()
-		if c.nc != nil {
-			c.nc.Close()
-		}
-		c.mu.Unlock()
-	}
-}
-
 // finish notes when the run ended: as soon as the last request did if it was stopped or counted,
 // else not before its time.
 func (g *generator) finish() {
@@ -234,7 +222,16 @@ func run(ctx context.Context, p Plan, observe func(Sample), newAlarm alarm, secr
 func (g *generator) measure(ctx context.Context, ncs []net.Conn, observe func(Sample), newAlarm alarm) *Result {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, g.halt)
+	stop := context.AfterFunc(ctx, func() { // the run ends at once
+		g.stopped.Store(true)
+		for _, c := range g.conns {
+			c.mu.Lock()
+			if c.nc != nil {
+				c.nc.Close()
+			}
+			c.mu.Unlock()
+		}
+	})
 	defer stop()
 	var conns, helpers sync.WaitGroup
 	g.begin = time.Now()

@@ -93,7 +93,10 @@ func (g *generator) cleanUp(ctx context.Context, conn *ipcclient.Conn) {
 	defer cancel()
 	switch g.plan.Target.Protocol {
 	case ProtocolThreads:
-		g.closeThreads(ctx)
+		_ = g.callLines(ctx, "update_thread_status", len(g.threads), func(i int, _ *answered) ([]byte, error) {
+			params := jsonx.Build(nil).Text("thread_id", g.threads[i]).Text("status", "closed").Text("reason", "end of a measurement").End()
+			return encodeCall("update_thread_status", params)
+		}, func(*answered) error { return nil })
 		return
 	case ProtocolExacta:
 		g.closeProject(ctx)
@@ -220,14 +223,6 @@ func (g *generator) createThreads(ctx context.Context) error {
 		c.owned = g.threads[i%n]
 	}
 	return nil
-}
-
-// closeThreads closes the threads of the run. It does what it can.
-func (g *generator) closeThreads(ctx context.Context) {
-	_ = g.callLines(ctx, "update_thread_status", len(g.threads), func(i int, _ *answered) ([]byte, error) {
-		params := jsonx.Build(nil).Text("thread_id", g.threads[i]).Text("status", "closed").Text("reason", "end of a measurement").End()
-		return encodeCall("update_thread_status", params)
-	}, func(*answered) error { return nil })
 }
 
 // callLines makes n calls of a method over a connection of its own, pipelined. line makes a
