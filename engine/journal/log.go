@@ -20,7 +20,8 @@ type Log struct {
 	phase     phase
 	requests  int           // between Begin and End
 	midway    bool          // one of them has appended something
-	idle      bool          // the committer waits
+	idle      bool          // nothing is being written
+	leading   bool          // a caller of Lead writes a group
 	late      int           // requests that have begun while it waited for the ones ahead of them
 	overtaken sync.Cond     // late has fallen
 	stopCause error         // why the committer has to stop, before it did
@@ -34,7 +35,10 @@ type Log struct {
 	failure  atomic.Pointer[error]
 	done     chan struct{} // closed when the committer has ended
 
-	tail      tail // owned by Open and Replay, then by the committer
+	leads    bool     // the store takes one block at a time
+	stalling Stalling // nil: it never does
+
+	tail      tail // owned by Open and Replay, then by the committer or a caller of Lead
 	time      atomic.Int64
 	clock     clock // the tail's owner's
 	epoch     atomic.Uint64
@@ -90,7 +94,13 @@ func Open(store Store, cfg Config) (*Log, error) {
 	}
 	l.appended.Store(l.tail.last)
 	l.durable.Store(l.tail.last)
-	go l.commit()
+	p, ok := l.store.(Pipelined)
+	if !ok || p.InFlight() < 2 {
+		p = nil
+	}
+	l.leads = p == nil
+	l.stalling, _ = store.(Stalling)
+	go l.commit(p)
 	return l, nil
 }
 
@@ -156,18 +166,6 @@ func (l *Log) Flush() {
 	l.mu.Unlock()
 }
 
-// FlushNext is Flush while a group is being written, or the next one lingers: the appended records
-// are part of that one. It reports false, and does nothing, where a Flush would start a write.
-func (l *Log) FlushNext() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.idle && l.linger.target == 0 {
-		return false
-	}
-	l.ask(l.appended.Load())
-	return true
-}
-
 // add gives a record its index and puts it into the open group. The caller holds mu.
 func (l *Log) add(rec []byte) Index {
 	i := l.appended.Load() + 1
@@ -199,16 +197,21 @@ func (l *Log) add(rec []byte) Index {
 
 // ask has the committer write up to an index. The caller holds mu.
 func (l *Log) ask(upTo Index) {
+	if l.want(upTo) && l.due() {
+		l.work.Signal()
+	}
+}
+
+// want asks for what was appended up to an index, of nobody yet. The caller holds mu.
+func (l *Log) want(upTo Index) (more bool) {
 	if upTo <= l.asked {
-		return
+		return false
 	}
 	l.asked = upTo
 	if g := l.queue.tail; g != nil && upTo >= g.first && g.asked.IsZero() {
 		g.asked = l.cfg.Now()
 	}
-	if l.due() {
-		l.work.Signal()
-	}
+	return true
 }
 
 // due reports whether the oldest group is to be written: it is asked for, or it is full. The caller

@@ -129,3 +129,42 @@ func TestAReachedIndexIsNotLost(t *testing.T) {
 		t.Fatalf("the second port was woken %d times, want 1", woken)
 	}
 }
+
+// countedBell is a bell that counts what rings it.
+type countedBell struct {
+	net.Conn
+	rings int
+}
+
+func (b *countedBell) Write(p []byte) (int, error) {
+	b.rings++
+	return len(p), nil
+}
+
+// reaching is a hook that makes an index durable at once.
+type reaching struct {
+	mark *connection.Watermark
+	upTo uint64
+}
+
+func (r reaching) RoundEnded() { r.mark.Reach(r.upTo) }
+
+// TestWhatAHookMakesReadyIsServedInItsRound: no ring is needed for it, and the next one still
+// starts a round.
+func TestWhatAHookMakesReadyIsServedInItsRound(t *testing.T) {
+	bell := &countedBell{}
+	l := &loop{srv: &Server{now: connection.Now}, bell: bell}
+	l.group = connection.NewLoop(l.ring)
+	var w connection.Watermark
+	woken := 0
+	p := connection.NewPort(1, "test")
+	p.SetOwner(onLoop{l, func() { woken++ }})
+	for n := 1; n <= 3; n++ {
+		p.Rearm()
+		p.Await(&w, uint64(n))
+		p.AtRoundEnd(reaching{&w, uint64(n)}) // rings, for it is between two rounds
+		if l.round(); woken != n || bell.rings != n {
+			t.Fatalf("round %d: woken %d times after %d rings", n, woken, bell.rings)
+		}
+	}
+}

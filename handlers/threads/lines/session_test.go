@@ -110,8 +110,7 @@ func (d *dispatcher) audited() string {
 type journal struct{ durable atomic.Uint64 }
 
 func (j *journal) Durable() uint64 { return j.durable.Load() }
-func (j *journal) FlushNext() bool { return true }
-func (j *journal) Flush()          {}
+func (j *journal) Lead()           {}
 
 type rig struct {
 	t        testing.TB
