@@ -140,7 +140,8 @@ func ratio(r *part.Run) error {
 		for _, cell := range []goal.Cell{us, them} {
 			of := func(pick func(goal.Sample) float64) float64 { return r.Report.Median(cell, pick) }
 			table.Add(cell.Server, at.conns*at.depth, of(goal.Rate), of(goal.CPU)/1e3, of(func(s goal.Sample) float64 { return s.P50 / 1e3 }),
-				of(func(s goal.Sample) float64 { return s.P99 / 1e3 }), of(func(s goal.Sample) float64 { return goal.MiB(s.RSS) }))
+				of(func(s goal.Sample) float64 { return s.P99 / 1e3 }),
+				of(func(s goal.Sample) float64 { return goal.MiB(s.RSS) }))
 		}
 	}
 	r.Report.Table(table)

@@ -89,7 +89,8 @@ func takeovers(r *part.Run, lease time.Duration, rounds int) (took [2][]gap, err
 		if len(took[kind]) < rounds {
 			took[kind] = append(took[kind], at)
 		}
-		fmt.Fprintf(os.Stderr, "lease %v: %.2f s, both nodes %.2f s, %s\n", lease, at.first.Seconds(), at.both.Seconds(), kinds[kind])
+		fmt.Fprintf(os.Stderr, "lease %v: %.2f s, both nodes %.2f s, %s\n", lease, at.first.Seconds(),
+			at.both.Seconds(), kinds[kind])
 	}
 	return took, nil
 }

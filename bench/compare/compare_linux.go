@@ -202,7 +202,8 @@ func (c *comparison) steps(pattern string, list *[]*benchmark) (steps []goal.Ste
 				for unit, v := range r.Values {
 					figures[unit] = append(figures[unit], v)
 					if n := len(figures[unit]); n != round {
-						return nil, fmt.Errorf("%s has %d figures in %s after %d rounds: want one of each", r.Name, n, unit, round)
+						return nil, fmt.Errorf("%s has %d figures in %s after %d rounds: want one of each",
+							r.Name, n, unit, round)
 					}
 				}
 			}

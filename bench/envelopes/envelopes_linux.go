@@ -53,7 +53,8 @@ func step(r *part.Run) error {
 	src := flatEnvelope(stepSize)
 	engine := envelope.NewEngine(envelope.Options{})
 	var dst []byte
-	us, them := goal.Cell{Server: "engine", Method: "step"}, goal.Cell{Server: "encoding/json", Method: "decode and encode"}
+	us, them := goal.Cell{Server: "engine", Method: "step"}, goal.Cell{Server: "encoding/json",
+		Method: "decode and encode"}
 	ours := func() error {
 		out, _, err := engine.Process(dst[:0], src)
 		dst = out
@@ -155,7 +156,8 @@ func call(method, body string) []byte {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return frame.Append(nil, frame.Request, mpack.AppendRequest(nil, "r0000001", "orchestration", method, string(b)), nil)
+	return frame.Append(nil, frame.Request, mpack.AppendRequest(nil, "r0000001", "orchestration", method,
+		string(b)), nil)
 }
 
 // process starts one process per envelope, and asks for the same over kept HTTP connections.

@@ -307,7 +307,8 @@ type check func(typ byte, payload []byte) error
 func due(want byte) check {
 	return func(typ byte, payload []byte) error {
 		if typ != want {
-			return fmt.Errorf("cannot take frame 0x%02X %q where 0x%02X is due", typ, payload[:min(len(payload), 200)], want)
+			return fmt.Errorf("cannot take frame 0x%02X %q where 0x%02X is due", typ, payload[:min(len(payload),
+				200)], want)
 		}
 		return nil
 	}

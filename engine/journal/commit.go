@@ -62,12 +62,11 @@ func (l *Log) Lead() {
 		l.mu.Unlock()
 		return
 	}
-	l.leading = true
-	g := l.take()
+	g := l.take(leader)
 	l.mu.Unlock()
 	err := l.commitGroup(g)
 	l.mu.Lock()
-	if l.leading, l.idle = false, true; err != nil {
+	if l.writer = nobody; err != nil {
 		l.fail(err)
 	}
 	if l.due() || l.phase >= closing {
@@ -78,7 +77,7 @@ func (l *Log) Lead() {
 
 // mayLead reports whether a caller of Lead writes the group that is due. The caller holds mu.
 func (l *Log) mayLead() bool {
-	return l.leads && l.idle && l.phase == open && l.stopCause == nil && l.linger.took <= MaxLead &&
+	return l.leads && l.writer == nobody && l.phase == open && l.stopCause == nil && l.linger.took <= MaxLead &&
 		(l.stalling == nil || !l.stalling.MayStall())
 }
 
@@ -86,19 +85,19 @@ func (l *Log) mayLead() bool {
 func (l *Log) next() (*group, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.idle = true; l.leading || !l.due() && (l.phase < closing || l.requests > 0) && l.stopCause == nil; {
+	for l.writer = nobody; l.writer == leader || !l.due() && (l.phase < closing || l.requests > 0) && l.stopCause == nil; {
 		l.work.Wait()
 	}
 	if l.stopCause != nil {
-		l.take()
+		l.take(committer)
 		return nil, l.stopCause
 	}
-	return l.take(), nil
+	return l.take(committer), nil
 }
 
 // take removes the oldest group for a writer. The caller holds mu.
-func (l *Log) take() *group {
-	if l.idle = false; l.late > 0 {
+func (l *Log) take(w writer) *group {
+	if l.writer = w; l.late > 0 {
 		l.late = 0
 		l.overtaken.Broadcast()
 	}

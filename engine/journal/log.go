@@ -18,10 +18,9 @@ type Log struct {
 	linger    linger
 	asked     Index // records up to it are to be written
 	phase     phase
-	requests  int           // between Begin and End
-	midway    bool          // one of them has appended something
-	idle      bool          // nothing is being written
-	leading   bool          // a caller of Lead writes a group
+	requests  int  // between Begin and End
+	midway    bool // one of them has appended something
+	writer    writer
 	late      int           // requests that have begun while it waited for the ones ahead of them
 	overtaken sync.Cond     // late has fallen
 	stopCause error         // why the committer has to stop, before it did
@@ -52,6 +51,15 @@ type Log struct {
 
 	counters counters
 }
+
+// writer is who writes a group.
+type writer uint8
+
+const (
+	committer writer = iota
+	nobody           // the committer waits for a group that is due
+	leader           // a caller of Lead
+)
 
 // phase is where a Log is in its life.
 type phase uint8
@@ -140,7 +148,7 @@ func (l *Log) Begin() {
 	for l.late >= MaxOverlap {
 		l.overtaken.Wait()
 	}
-	if l.idle && (l.phase >= closing || l.asks()) {
+	if l.writer == nobody && (l.phase >= closing || l.asks()) {
 		l.late++
 	}
 	l.requests++

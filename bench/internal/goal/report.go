@@ -112,7 +112,8 @@ func (r *Report) Print(out io.Writer) {
 	if m.Disk != "" {
 		fmt.Fprintf(out, ", files on %s", m.Disk)
 	}
-	fmt.Fprintf(out, "; %d rounds of %.2g s, medians; %d rows, %d loops, pinned %v\n", s.Rounds, s.Window, s.Rows, s.Loops, s.Pinned)
+	fmt.Fprintf(out, "; %d rounds of %.2g s, medians; %d rows, %d loops, pinned %v\n", s.Rounds, s.Window,
+		s.Rows, s.Loops, s.Pinned)
 	if len(r.Cells) > 0 {
 		g := Grid{Head: []string{"server", "method", "via", "connections", "in flight", "requests/s", "CPU µs/request", "p50 µs", "p99 µs", "p99.9 µs", "RSS MiB", "peak MiB"}}
 		for _, s := range r.Cells {

@@ -130,7 +130,8 @@ const requestID = "r0000001"
 
 // NewRequest encodes a REQUEST frame, with a body of these pairs (see Map).
 func NewRequest(service, method string, body ...any) []byte {
-	return frame.Append(nil, frame.Request, mpack.AppendRequest(nil, requestID, service, method, string(Map(body...))), nil)
+	return frame.Append(nil, frame.Request, mpack.AppendRequest(nil, requestID, service, method,
+		string(Map(body...))), nil)
 }
 
 // Map encodes pairs of a key and its value: a string, an int, a bool, a []string, Raw or a Map.
@@ -237,7 +238,8 @@ func Lines(cfg *Config, in []byte) (used, replies, events int, err error) {
 		case cfg.Event != "" && bytes.HasPrefix(line, []byte(cfg.Event)):
 			events++
 		case cfg.Greeted == "" || !bytes.HasPrefix(line, []byte(cfg.Greeted)):
-			return used, replies, events, fmt.Errorf("cannot take %q: a reply of %d bytes begins with %s", line, cfg.Reply, cfg.Good)
+			return used, replies, events, fmt.Errorf("cannot take %q: a reply of %d bytes begins with %s", line,
+				cfg.Reply, cfg.Good)
 		}
 		used += end + 1
 	}

@@ -251,7 +251,8 @@ func ListenerPID(addr string) int {
 
 // measured are the files that figures depend on, as git wants them named: not what is made of the
 // figures, so that those of one part do not make the next part's dirty.
-var measured = []string{":(top)", ":(top,exclude)bench/data", ":(top,exclude)BENCHMARKS.md", ":(top,exclude)docs/charts"}
+var measured = []string{":(top)", ":(top,exclude)bench/data", ":(top,exclude)BENCHMARKS.md",
+	":(top,exclude)docs/charts"}
 
 // ThisMachine looks at the machine as it is now.
 func ThisMachine() goal.Machine {

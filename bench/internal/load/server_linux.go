@@ -95,7 +95,8 @@ func StartServer(c Command) (*Server, error) {
 		return nil, fmt.Errorf("cannot start %s: it ended; its output:\n%s", c.Name, s.Output())
 	case <-time.After(startTimeout):
 		s.Stop()
-		return nil, fmt.Errorf("cannot start %s: no listening line within %v; its output:\n%s", c.Name, startTimeout, s.Output())
+		return nil, fmt.Errorf("cannot start %s: no listening line within %v; its output:\n%s", c.Name,
+			startTimeout, s.Output())
 	}
 }
 

@@ -148,7 +148,8 @@ func CreateRows(addr string, from, to int) error {
 		return err
 	}
 	id := func(kind byte) string { return Identifier(kind, 0)[:24] + Placeholder }
-	request := NewRequest("kernel", "CreateProcess", "pid", id('p'), "request_id", id('q'), "user_id", id('u'), "session_id", id('s'))
+	request := NewRequest("kernel", "CreateProcess", "pid", id('p'), "request_id", id('q'), "user_id", id('u'),
+		"session_id", id('s'))
 	const piece = 25_000 // rows encoded at a time, on each of some connections
 	var errs [16]error
 	var wg sync.WaitGroup

@@ -261,9 +261,11 @@ func (p *Part) parse(chosen []*Part, args []string, complain io.Writer) (Options
 	f.StringVar(&o.Server, "server", o.Server, "trunkline binary; empty builds ./cmd/trunkline")
 	f.StringVar(&o.Dir, "dir", o.Dir, "folder on a disk for stores; empty: the system's folder for temporary files")
 	f.StringVar(&o.JSON, "json", o.JSON, "folder for the file of figures; empty: none")
-	f.StringVar(&o.Profile, "profile", o.Profile, "afterwards, keep CPU profiles of trunkline in this folder and print their tops")
+	f.StringVar(&o.Profile, "profile", o.Profile,
+		"afterwards, keep CPU profiles of trunkline in this folder and print their tops")
 	f.StringVar(&o.Peer, "peer", o.Peer, "host:port of one more server, already running")
-	f.StringVar(&o.Redis, "redis", o.Redis, "redis-server: its path, off, or auto for the installed one, if there is one")
+	f.StringVar(&o.Redis, "redis", o.Redis,
+		"redis-server: its path, off, or auto for the installed one, if there is one")
 	f.StringVar(&o.Clients, "mcp-clients", o.Clients, "folder with the packages of MCP for node; empty: where their install.sh puts them")
 	f.IntVar(&o.Rounds, "rounds", o.Rounds, "rounds; medians are taken over them")
 	f.IntVar(&o.Rows, "rows", o.Rows, "processes in the table")
@@ -306,7 +308,8 @@ func (p *Part) parse(chosen []*Part, args []string, complain io.Writer) (Options
 	case f.NArg() > 0:
 		return o, fmt.Errorf("cannot take %q: parts come before flags", f.Arg(0))
 	case o.Rounds < 1 || o.Loops < 1 || o.Workers < 1 || o.Rows < 1 || o.Conns < 1 || o.Depth < 1:
-		return o, errors.New("cannot run with these flags: rounds, rows, conns, depth, loops and workers are at least 1")
+		return o,
+			errors.New("cannot run with these flags: rounds, rows, conns, depth, loops and workers are at least 1")
 	case o.Window <= 0 || o.Window > time.Minute || o.Warmup < 0:
 		return o, fmt.Errorf("cannot measure %v after %v: want a window up to 1m", o.Window, o.Warmup)
 	}

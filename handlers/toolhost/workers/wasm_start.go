@@ -149,7 +149,8 @@ func (t *Process) launchModule(ctx context.Context, streams []*os.File) (*procgr
 }
 
 // The kinds of errors that a child reports, by the first word.
-var moduleErrors = map[string]error{"hash": errHash, "absent": fs.ErrNotExist, "forbidden": fs.ErrPermission, "module": errModule}
+var moduleErrors = map[string]error{"hash": errHash, "absent": fs.ErrNotExist, "forbidden": fs.ErrPermission,
+	"module": errModule}
 
 // moduleError is the answer of a child: a kind, a space and the text.
 func moduleError(said string) error {
