@@ -9,8 +9,11 @@ import (
 type Journal interface {
 	// Durable returns the index up to which nothing can be lost any more.
 	Durable() uint64
-	// Lead has what was appended written now, by the caller where that is quick.
-	Lead()
+	// FlushNext has what was appended written with a group that is written anyway; false: there is
+	// none.
+	FlushNext() bool
+	// Flush has it written now.
+	Flush()
 }
 
 // Gate is a journal with the sessions whose replies wait for it. One gate serves all protocols of a
@@ -22,9 +25,8 @@ type Gate struct {
 	Journal func() Journal
 }
 
-// RoundEnded implements RoundHook: the changes of one round of a loop share a group, which the loop
-// itself writes where that is quick.
-func (g *Gate) RoundEnded() { g.Journal().Lead() }
+// RoundEnded implements RoundHook: the changes of one round of a loop share a group.
+func (g *Gate) RoundEnded() { g.Journal().Flush() }
 
 // Deferral holds the replies of one session back until the journal is durable up to their index.
 // The zero Deferral holds none.
@@ -50,7 +52,9 @@ func (d *Deferral) Hold(p *Port, g *Gate, out []byte, start int, upTo uint64) []
 	d.held = append(d.held, out[start:]...)
 	d.until = max(d.until, upTo)
 	p.Await(&g.Mark, d.until)
-	p.AtRoundEnd(g)
+	if !j.FlushNext() { // else the round shares the next group without being ended for it
+		p.AtRoundEnd(g)
+	}
 	return out[:start]
 }
 

@@ -4,8 +4,7 @@ import "sync/atomic"
 
 // RoundHook is work that the requests of one round share, such as the flush of a journal.
 type RoundHook interface {
-	// RoundEnded runs on the owner's goroutine. It delays all that the owner serves, and must not
-	// call the session.
+	// RoundEnded runs on the owner's goroutine. It must be quick, and must not call the session.
 	RoundEnded()
 }
 
@@ -50,9 +49,6 @@ func (l *Loop) EndRound() {
 	clear(l.hooks)
 	l.hooks, l.inRound = l.hooks[:0], false
 }
-
-// Hooked reports whether EndRound has a hook to run.
-func (l *Loop) Hooked() bool { return len(l.hooks) > 0 }
 
 // AtRoundEnd has h run once after the loop has served the sockets that are ready now, however many
 // sessions ask for it. An owner without a loop runs it at once: its round is one call of a

@@ -7,102 +7,49 @@ import (
 	"time"
 )
 
-// commit is the committer: it writes the groups that no caller of Lead has taken, each as one
-// block, and it alone stops the journal.
-func (l *Log) commit(p Pipelined) {
+// commit is the committer: it writes one group after the other, each as one block. It alone moves
+// Durable, and it alone stops the journal.
+func (l *Log) commit() {
 	defer close(l.done)
-	if p != nil {
+	if p, ok := l.store.(Pipelined); ok && p.InFlight() > 1 {
 		l.commitPipelined(p, p.InFlight())
 		return
 	}
+	to := l.store.WriteBlock
 	for {
 		g, err := l.next()
-		if g != nil {
-			err = l.commitGroup(g)
-		}
-		if g == nil || err != nil {
+		if g == nil {
 			l.end(err)
 			return
 		}
+		start := l.cfg.Now()
+		block, err := l.write(g, start, to)
+		if err != nil {
+			l.end(err)
+			return
+		}
+		took := l.cfg.Now().Sub(start)
+		l.cfg.OnWritten(g.waited(start), took)
+		l.acknowledge(g, block, took)
 	}
-}
-
-// commitGroup writes a group that was taken, and acknowledges it.
-func (l *Log) commitGroup(g *group) error {
-	start := l.cfg.Now()
-	block, err := l.write(g, start, l.store.WriteBlock)
-	if err != nil {
-		return err
-	}
-	took := l.cfg.Now().Sub(start)
-	l.cfg.OnWritten(g.waited(start), took)
-	l.acknowledge(g, block, took)
-	return nil
-}
-
-// MaxLead is the longest write, smoothed, that a caller of Lead makes: a slow disk must not delay
-// what else an event loop serves.
-const MaxLead = time.Millisecond
-
-// Lead is Flush, but the caller writes the oldest group itself and returns once it is acknowledged,
-// where it need not wait for anything but one write: nothing is being written, no request is open
-// (Begin), the group does not linger, the store does not stall (Stalling), and writes have taken at
-// most MaxLead of late. So the replies of a round of an event loop can leave in that round, without
-// a hand-over to the committer and back. Elsewhere the committer writes. It is not for a Pipelined
-// store, which the committer keeps busy. It does not allocate.
-func (l *Log) Lead() {
-	l.mu.Lock()
-	l.want(l.appended.Load())
-	if !l.due() {
-		l.mu.Unlock()
-		return
-	}
-	if !l.mayLead() {
-		l.work.Signal()
-		l.mu.Unlock()
-		return
-	}
-	g := l.take(leader)
-	l.mu.Unlock()
-	err := l.commitGroup(g)
-	l.mu.Lock()
-	if l.writer = nobody; err != nil {
-		l.fail(err)
-	}
-	if l.due() || l.phase >= closing {
-		l.work.Signal()
-	}
-	l.mu.Unlock()
-}
-
-// mayLead reports whether a caller of Lead writes the group that is due. The caller holds mu.
-func (l *Log) mayLead() bool {
-	return l.leads && l.writer == nobody && l.phase == open && l.stopCause == nil && l.linger.took <= MaxLead &&
-		(l.stalling == nil || !l.stalling.MayStall())
 }
 
 // next waits for the oldest group and takes it. nil is the end, with an error after a failure.
 func (l *Log) next() (*group, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.writer = nobody; l.writer == leader || !l.due() && (l.phase < closing || l.requests > 0) && l.stopCause == nil; {
+	for l.idle = true; !l.due() && (l.phase < closing || l.requests > 0) && l.stopCause == nil; {
 		l.work.Wait()
 	}
-	if l.stopCause != nil {
-		l.take(committer)
-		return nil, l.stopCause
-	}
-	return l.take(committer), nil
-}
-
-// take removes the oldest group for a writer. The caller holds mu.
-func (l *Log) take(w writer) *group {
-	if l.writer = w; l.late > 0 {
+	if l.idle = false; l.late > 0 {
 		l.late = 0
 		l.overtaken.Broadcast()
 	}
+	if l.stopCause != nil {
+		return nil, l.stopCause
+	}
 	l.linger.end()
-	return l.queue.take()
+	return l.queue.take(), nil
 }
 
 // write makes the block of a group and hands it to the store.

@@ -46,12 +46,12 @@ type Config struct {
 	// Logger gets what an operator should know. nil: it is dropped.
 	Logger *slog.Logger
 	// OnDurable is called once for every group, in order, with the index of its last record: all
-	// records up to it are acknowledged. It runs on the committer, or in Lead, without a lock, and
-	// delays the next group. It may call Append. It must not call Lead, Barrier or Close.
+	// records up to it are acknowledged. It runs on the committer without a lock, and delays the
+	// next group. It may call Append. It must not call Barrier or Close.
 	OnDurable func(upTo Index)
 	// OnWritten is called once for every group: how long it waited since it was first asked for,
-	// less than zero if nothing waits for it, and how long the store took. It runs where
-	// OnDurable does, before it, and must be quick.
+	// less than zero if nothing waits for it, and how long the store took. It runs on the committer
+	// without a lock, before OnDurable, and must be quick.
 	OnWritten func(waited, took time.Duration)
 	// OnFailure is called at most once, when the journal stops: nothing after the last OnDurable is
 	// ever acknowledged. The owner sends no reply that depends on it and ends the process. It runs

@@ -20,10 +20,10 @@
 // # Groups
 //
 // Append copies a record to the end of the open group, which is a block in the making. The
-// committer, or a caller of Lead, completes the oldest group in place and writes it. Meanwhile a
-// new one is open, so a slow disk makes large groups and a fast one small ones. A group ends at
-// Config.MaxBlockBytes. A longer record has its own block. What is appended between Begin and End
-// shares a group. Groups are reused: in steady state nothing is allocated.
+// committer completes the oldest group in place and writes it. Meanwhile a new one is open, so a
+// slow disk makes large groups and a fast one small ones. A group ends at Config.MaxBlockBytes. A
+// longer record has its own block. What is appended between Begin and End shares a group. Groups
+// are reused: in steady state nothing is allocated.
 //
 // # Blocks
 //

@@ -53,3 +53,31 @@ func TestEnqueuedRecordsShareAGroup(t *testing.T) {
 		want("the end", 6, base+109)
 	})
 }
+
+// TestFlushNextNeedsAGroupThatIsWritten: it asks for the group behind the one that is being
+// written, and starts none.
+func TestFlushNextNeedsAGroupThatIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		l, _ := start(t, memstore.New(memstore.Options{}), journal.Config{OnDurable: func(journal.Index) { <-hold }})
+		l.Enqueue([]byte("one"))
+		synctest.Wait()
+		if l.FlushNext() || l.Stats().Groups != 0 {
+			t.Error("a group was started, where none was being written")
+		}
+		l.Flush()
+		synctest.Wait()
+		last := l.Enqueue([]byte("two"))
+		if !l.FlushNext() {
+			t.Error("the group that is being written is not seen")
+		}
+		close(hold)
+		synctest.Wait()
+		if got := l.Durable(); got != last || l.Stats().Groups != 2 {
+			t.Errorf("durable up to %d after %d groups, want %d and 2", got, l.Stats().Groups, last)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

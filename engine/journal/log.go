@@ -18,9 +18,9 @@ type Log struct {
 	linger    linger
 	asked     Index // records up to it are to be written
 	phase     phase
-	requests  int  // between Begin and End
-	midway    bool // one of them has appended something
-	writer    writer
+	requests  int           // between Begin and End
+	midway    bool          // one of them has appended something
+	idle      bool          // the committer waits
 	late      int           // requests that have begun while it waited for the ones ahead of them
 	overtaken sync.Cond     // late has fallen
 	stopCause error         // why the committer has to stop, before it did
@@ -34,10 +34,7 @@ type Log struct {
 	failure  atomic.Pointer[error]
 	done     chan struct{} // closed when the committer has ended
 
-	leads    bool     // the store takes one block at a time
-	stalling Stalling // nil: it never does
-
-	tail      tail // owned by Open and Replay, then by the committer or a caller of Lead
+	tail      tail // owned by Open and Replay, then by the committer
 	time      atomic.Int64
 	clock     clock // the tail's owner's
 	epoch     atomic.Uint64
@@ -51,15 +48,6 @@ type Log struct {
 
 	counters counters
 }
-
-// writer is who writes a group.
-type writer uint8
-
-const (
-	committer writer = iota
-	nobody           // the committer waits for a group that is due
-	leader           // a caller of Lead
-)
 
 // phase is where a Log is in its life.
 type phase uint8
@@ -102,13 +90,7 @@ func Open(store Store, cfg Config) (*Log, error) {
 	}
 	l.appended.Store(l.tail.last)
 	l.durable.Store(l.tail.last)
-	p, ok := l.store.(Pipelined)
-	if !ok || p.InFlight() < 2 {
-		p = nil
-	}
-	l.leads = p == nil
-	l.stalling, _ = store.(Stalling)
-	go l.commit(p)
+	go l.commit()
 	return l, nil
 }
 
@@ -148,7 +130,7 @@ func (l *Log) Begin() {
 	for l.late >= MaxOverlap {
 		l.overtaken.Wait()
 	}
-	if l.writer == nobody && (l.phase >= closing || l.asks()) {
+	if l.idle && (l.phase >= closing || l.asks()) {
 		l.late++
 	}
 	l.requests++
@@ -172,6 +154,18 @@ func (l *Log) Flush() {
 	l.mu.Lock()
 	l.ask(l.appended.Load())
 	l.mu.Unlock()
+}
+
+// FlushNext is Flush while a group is being written, or the next one lingers: the appended records
+// are part of that one. It reports false, and does nothing, where a Flush would start a write.
+func (l *Log) FlushNext() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.idle && l.linger.target == 0 {
+		return false
+	}
+	l.ask(l.appended.Load())
+	return true
 }
 
 // add gives a record its index and puts it into the open group. The caller holds mu.
@@ -205,21 +199,16 @@ func (l *Log) add(rec []byte) Index {
 
 // ask has the committer write up to an index. The caller holds mu.
 func (l *Log) ask(upTo Index) {
-	if l.want(upTo) && l.due() {
-		l.work.Signal()
-	}
-}
-
-// want asks for what was appended up to an index, of nobody yet. The caller holds mu.
-func (l *Log) want(upTo Index) (more bool) {
 	if upTo <= l.asked {
-		return false
+		return
 	}
 	l.asked = upTo
 	if g := l.queue.tail; g != nil && upTo >= g.first && g.asked.IsZero() {
 		g.asked = l.cfg.Now()
 	}
-	return true
+	if l.due() {
+		l.work.Signal()
+	}
 }
 
 // due reports whether the oldest group is to be written: it is asked for, or it is full. The caller

@@ -73,13 +73,6 @@ type Tearing interface {
 	MayTear() bool
 }
 
-// Stalling is implemented by a store whose WriteBlock can wait for longer than the disk takes for a
-// block, as one that runs out of memory does.
-type Stalling interface {
-	// MayStall reports whether the next WriteBlock may do so. It does not wait or allocate.
-	MayStall() bool
-}
-
 // Shared is implemented by a store whose log has other owners before this one. They write to it
 // while the first Replay goes on, which so follows them until it is this Log's turn. One with
 // Config.RecoverTo takes the log over at once.

@@ -26,10 +26,7 @@ func testConcurrent(t *testing.T, p Place) {
 	for w := range workers {
 		wg.Go(func() {
 			for n := range each {
-				decide(l.log, &all[(w+n)%shards], (w+n)%shards, w%2 == 0)
-				if w%2 == 0 {
-					l.log.Lead()
-				}
+				decide(l.log, &all[(w+n)%shards], (w+n)%shards)
 				if n%100 == 99 {
 					if err := l.log.Barrier(context.Background()); err != nil {
 						t.Errorf("barrier: %v", err)
@@ -63,14 +60,10 @@ func testConcurrent(t *testing.T, p Place) {
 	}
 }
 
-// decide appends the next decision of a shard under its lock; later: it is written when asked for.
-func decide(l *journal.Log, s *shard, number int, later bool) {
+// decide appends the next decision of a shard under its lock.
+func decide(l *journal.Log, s *shard, number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	add := l.Append
-	if later {
-		add = l.Enqueue
-	}
-	s.order = append(s.order, add(fmt.Appendf(nil, "%d.%d", number, s.count)))
+	s.order = append(s.order, l.Append(fmt.Appendf(nil, "%d.%d", number, s.count)))
 	s.count++
 }

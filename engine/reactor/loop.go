@@ -126,19 +126,8 @@ func (l *loop) retire() {
 	_ = l.bell.Close()
 }
 
-// round serves what did not come from a socket, and then what the hooks of the round have made
-// ready: replies that waited for the journal leave in the round that has written it.
+// round serves what did not come from a socket.
 func (l *loop) round() {
-	l.pass()
-	if l.group.Hooked() && !l.rung.Swap(true) { // while it is true, wake-ups of the hooks need no ring
-		l.group.EndRound()
-		l.pass()
-	}
-	l.group.EndRound()
-}
-
-// pass is one part of a round.
-func (l *loop) pass() {
 	l.group.BeginRound() // while rung is true, for its wake-ups need no ring
 	l.rung.Store(false)
 	l.group.BeginRound() // what was reached in between did not ring either
@@ -169,6 +158,7 @@ func (l *loop) pass() {
 		}
 	}
 	l.serve(now)
+	l.group.EndRound()
 }
 
 // enqueue has c served in the next round.

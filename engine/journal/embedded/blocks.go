@@ -43,11 +43,6 @@ func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 	return nil
 }
 
-// MayStall implements journal.Stalling.
-func (s *Store) MayStall() bool {
-	return s.space.is(flushFailing) || s.cfg.Mode == journal.Interval && s.window.late()
-}
-
 // commit is the only way into the log. It looks at logFS too: pebble's commit returns nil after an
 // error that it took for fatal.
 func (s *Store) commit(b *pebble.Batch, o *pebble.WriteOptions) error {

@@ -75,13 +75,6 @@ func (w *window) age() time.Duration {
 	return max(w.now().Sub(since), 0)
 }
 
-// late reports whether the next block may have to wait for a sync.
-func (w *window) late() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.age() > maxUnsynced*3/4
-}
-
 // closed returns nil if a block may be acknowledged, else what to wait for before asking again.
 func (w *window) closed() <-chan struct{} {
 	w.mu.Lock()

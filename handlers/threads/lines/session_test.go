@@ -110,7 +110,8 @@ func (d *dispatcher) audited() string {
 type journal struct{ durable atomic.Uint64 }
 
 func (j *journal) Durable() uint64 { return j.durable.Load() }
-func (j *journal) Lead()           {}
+func (j *journal) FlushNext() bool { return true }
+func (j *journal) Flush()          {}
 
 type rig struct {
 	t        testing.TB
