@@ -19,7 +19,7 @@ BINARY   ?= bin/trunkline
 ROOMS      := bench cmd codec deploy engine fuzz handlers
 CONCURRENT := ./engine/... ./handlers/...
 # The core of them, which compiles fast under the race detector: without the database, HTTP and the event loop.
-LIGHT      := $(addprefix ./engine/,bus connection idem internal/... kernel orchestration procgroup table)
+LIGHT      := $(addprefix ./engine/,bus connection idem $(addprefix internal/,bufpool poison sock) kernel orchestration procgroup table)
 RACY       ?= $(CONCURRENT)
 PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
@@ -45,7 +45,7 @@ MOMENT    ?= 300ms
 LONG      ?= 8
 ARGS      ?=
 PEER      ?=
-# Measures parts and writes the page, which shows what keeps it from being published: parts of other machines, most often.
+# Measures parts and writes the page, which lists what blocks its publication, usually parts measured on other machines.
 measure    = @status=0; $(GO) run ./bench $(1) $(ARGS) || status=$$?; $(GO) -C bench/report run . -lenient || status=$$?; exit $$status
 
 ## —— Everyday ——

@@ -18,8 +18,8 @@ type keptAnswer struct {
 // day is how long a key is kept, in milliseconds.
 const day = 24 * 3600 * 1000
 
-// fields are those of the methods that change something (is durable or lazy, in
-// handlers/ipc/methods.txt); such a method ignores other ones.
+// fields lists the fields of each method that changes something (is durable or lazy, in
+// handlers/ipc/methods.txt); such a method ignores all others.
 var fields = map[string][]string{
 	"CreateProcess":   {"pid", "request_id", "user_id", "session_id", "priority", "quota", "schedule"},
 	"ScheduleProcess": {"pid"}, "GetNextRunnable": {"start"}, "TransitionState": {"pid", "new_state", "reason"},

@@ -136,8 +136,8 @@ func (c *comparison) run() error {
 			return fmt.Errorf("cannot build the baseline: %w", err)
 		}
 	}
-	// The first look is at all, the sides of each in turns, so that a pair is taken within moments.
-	// A process runs a top-level benchmark with all that is below it, which share their inputs.
+	// The first pass runs every benchmark and alternates the two sides, so that a pair is close in
+	// time. A process runs a top-level benchmark with all its sub-benchmarks, which share inputs.
 	top, _, _ := strings.Cut(c.pattern, "/")
 	var steps []goal.Step
 	for _, name := range c.groups {

@@ -75,8 +75,8 @@ func run(r *part.Run, built string) error {
 	if err := f.enter(); err != nil {
 		return err
 	}
-	// Most rounds for what goals are evaluated by, then the paced load, whose rate the first ones
-	// found, and fewer for the rest of the grid.
+	// The cells of goals get the most rounds, then the paced load at the rate that these found,
+	// then fewer rounds for the rest of the grid.
 	if err := f.Rounds(f.hotSteps()); err != nil {
 		return err
 	}

@@ -236,15 +236,15 @@ func (t *restarting) underLoad(tapes []*load.Tape, rate float64) (latency [2]loa
 	return latency, took, nil
 }
 
-// reply is one of the paced load.
+// reply is the due time and the latency of one reply.
 type reply struct {
 	due     time.Time
 	latency time.Duration
 }
 
-// split adds the replies of a run to those beside and during snapshots, by when they were due, and
-// returns the seconds of the snapshots that the run met. What follows the last one counts nowhere:
-// the next one may have begun.
+// split adds each latency to the histogram outside or during snapshots, by due time, and returns
+// how long the snapshots of the run took, in seconds. Replies due after the last one are dropped:
+// the next one may have started.
 func split(start time.Time, replies []reply, snapshots []entry, latency *[2]load.Histogram) (took []float64) {
 	for _, r := range replies {
 		if i := slices.IndexFunc(snapshots, func(s entry) bool { return r.due.Before(s.Time) }); i >= 0 {

@@ -125,7 +125,7 @@ func rottenCopy(t *testing.T, settings ...string) {
 		rotten.out.cut()
 		rotten.start()
 		rotten.wrote("the copy of the journal on this node is damaged")
-		rotten.wrote("this node copies the journal again from the others")
+		rotten.wrote("damaged replica moved away, copying the journal from the other nodes")
 		r.ready(r.nodes...)
 		load.more(30)
 		r.sameCopies()
@@ -154,7 +154,7 @@ func TestClusterRottenCopies(t *testing.T) {
 		n.start()
 	}
 	for _, n := range rotten {
-		n.wrote("this node does not copy the journal again by itself")
+		n.wrote("this node does not rebuild its replica by itself")
 		r.until("node "+n.id+" shows that its copy is damaged", func() bool {
 			var c ops.Cluster
 			n.get("/cluster", &c)

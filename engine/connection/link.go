@@ -56,8 +56,8 @@ type Load struct {
 	Until int64
 }
 
-// Phase is how far the end of a session has come. It only grows: after EOF there is nothing to
-// refuse, so that a Drain before or after it makes no difference.
+// Phase is the shutdown state of a session. It never decreases: after EOF no request can arrive, so
+// a Drain has no further effect.
 type Phase uint8
 
 // The phases of a session.

@@ -124,8 +124,8 @@ const (
 	deedKinds
 )
 
-// TestDeedsMakeEveryKindOfChange: what the tests of snapshots and recoveries do has each kind of
-// change, so a kind that one of them forgets is found.
+// TestDeedsMakeEveryKindOfChange: the deeds that the tests of snapshots and recoveries draw from
+// produce every kind of change, so one that a snapshot or a recovery forgets is found.
 func TestDeedsMakeEveryKindOfChange(t *testing.T) {
 	journal := &tape{}
 	k, now := New(snapshotConfig(journal)), at(0)

@@ -11,13 +11,13 @@ import (
 // that first sends and then reads is not stuck before the limits are reached. Meanwhile the tender
 // feeds the session, for the reader is in its Read and the writer in its Write.
 
-// reading is where what the reader reads goes.
+// reading is where the bytes go that the reader reads.
 type reading uint8
 
 const (
 	direct reading = iota // into in, for the session to be fed
-	ahead                 // into spill, while the tender has in
-	paused                // nowhere: too much is kept to read ahead
+	ahead                 // into spill, while the tender owns in
+	paused                // nowhere: the limit of bytes kept is reached
 )
 
 // readAhead reports whether to read ahead, and lends in to the tender then: what came may be whole

@@ -16,14 +16,14 @@ const (
 	answerMemory = 256      // answers whose room is kept
 )
 
-// expected is what the next bytes of a peer are.
+// expected is what a session expects next from its peer.
 type expected uint8
 
 const (
 	wholeLine  expected = iota
-	firstLine           // over TCP, where it shows the token if there is one
-	restOfLine          // that was too long: it is discarded
-	endOfLine           // that is read off the loop
+	firstLine           // over TCP: it has the token, if one is asked for
+	restOfLine          // of an oversized one, discarded
+	endOfLine           // of one that is decoded off the loop
 )
 
 // session is one connection over lines (exacta §2.1). What is above mu belongs to its owner.

@@ -38,14 +38,14 @@ type callState struct {
 	holds    bool              // a token was consumed
 	probe    bool              // of the breaker
 	begun    int64             // ns of the monotonic clock
-	ran      int64             // the tool was begun, off the loop; 0: it was not
-	came     int64             // the line was read, by the owner's clock
+	ran      int64             // when the tool started, off the loop, ns; 0: it did not
+	came     int64             // when the line was read, by the owner's clock, ns
 	row      int               // of the meter
 	end      atomic.Uint32     // off the loop: pending, settled or abandoned
 	place    place
 	changed  *sessionstate.State // off the loop: what becomes the session's state; nil: that stays
 	op       *operation          // set for an internal operation
-	runEnded string              // it has ended the open run, so
+	runEnded string              // why it has ended the open run; empty: it has not
 }
 
 // The ends of a call off the loop (settle).
@@ -81,7 +81,7 @@ func (c *call) next() {
 	c.keyed, c.holds, c.probe = false, false, false
 }
 
-// begin is steps 7 to 11 of toolhost §4.3 for c, whose tool may run on the loop if it is fast. It
+// begin runs steps 7 to 11 of toolhost §4.3 for c, whose tool may run on the loop if it is fast. It
 // appends a reply if one of them ends it.
 func (c *call) begin(out []byte, fast bool) (_ []byte, next step) {
 	s := c.s
@@ -89,7 +89,7 @@ func (c *call) begin(out []byte, fast bool) (_ []byte, next step) {
 		if s.srv.kept() && s.srv.cfg.Journal.Saturated() {
 			return appendFault(out, errOverloaded, c.id), stepDone
 		}
-		fast = fast && !s.srv.kept() // its start is to be safe before it runs
+		fast = fast && !s.srv.kept() // its start must be durable before it runs
 		if out, next = c.reserve(out, c.identify()); next != stepRun {
 			return out, next
 		}
@@ -137,7 +137,7 @@ type step uint8
 const (
 	stepRun   step = iota // the tool is to be run
 	stepStart             // off the loop
-	stepDone              // the reply is there, or is what the session awaits
+	stepDone              // the reply is appended, or the session awaits it
 )
 
 // identify sets the key and the hash of the input, and reports whether the memo had them. It does
@@ -158,7 +158,7 @@ func (c *call) identify() (known bool) {
 	return true
 }
 
-// reserve is step 7; known reports whether the memo has the key and the hash.
+// reserve runs step 7; known reports whether the memo has the key and the hash.
 func (c *call) reserve(out []byte, known bool) (_ []byte, next step) {
 	s := c.s
 	if s.answer != nil {

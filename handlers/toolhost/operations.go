@@ -9,8 +9,8 @@ import (
 	"trunkline/handlers/toolhost/selector"
 )
 
-// operation is a request about the server (toolhost §4.3 step 4). handle appends the reply, unless
-// it has run make it and the session await ownCall.
+// operation is a request about the server (toolhost §4.3 step 4). handle appends the reply, or
+// starts run, which makes it off the loop, and has the session await ownCall.
 type operation struct {
 	row    int          // of the meter, behind those of the tools
 	names  *jsonx.Names // its own members, none of which may be repeated (toolhost §2.4)

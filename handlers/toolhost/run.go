@@ -9,7 +9,7 @@ import (
 )
 
 // run is step 12 on the loop, for a tool that is fast, and what follows; it appends the reply.
-// lean: nothing but that depends on it.
+// lean: only the reply depends on the result.
 func (c *call) run(out []byte, lean bool) []byte {
 	s := c.s
 	c.prepare(s.state.CloneIn(&s.room))
@@ -88,7 +88,7 @@ func (c *call) runAway() {
 		c.op.run(ctx, c)
 		c.s.post(c)
 		return
-	case c.keyed && c.srv.kept() && c.srv.cfg.Journal.Barrier(ctx) != nil: // its start is not safe
+	case c.keyed && c.srv.kept() && c.srv.cfg.Journal.Barrier(ctx) != nil: // its start is not durable
 		r := timedOut(c.entry.AID)
 		r.Failure.Dispatch.Waited = true // it does not concern the tool
 		c.settle(r, settled)

@@ -30,7 +30,7 @@ const (
 	guestWithin  = 10 * time.Second
 )
 
-// awaited is what has to end before a session takes the next line.
+// awaited is what blocks a session from taking the next line.
 type awaited uint8
 
 const (
@@ -185,7 +185,7 @@ func (s *session) longLine() string {
 	return errNoAuth
 }
 
-// serve answers one line, or has it answered: then the session awaits something.
+// serve handles one line: it appends the reply, or sets awaits where one comes later.
 func (s *session) serve(line, out []byte) []byte {
 	c, start := s.takeCall(), len(out)
 	if c.row, c.came = s.srv.invalid, s.came; s.waitFrom != 0 {

@@ -200,8 +200,8 @@ type Summary struct {
 	Rounds []Sample `json:"rounds"`
 }
 
-// Summarize groups samples by cell, in the order in which the cells first came. The median of every
-// figure is taken by itself, except of the peak memory, which is the highest.
+// Summarize groups samples by cell, in order of first appearance. Each figure is the median of the
+// rounds, peak memory the maximum.
 func Summarize(all []Sample) []Summary {
 	var out []Summary
 	for _, s := range all {

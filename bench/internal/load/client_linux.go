@@ -168,8 +168,8 @@ func refused(payload []byte) error {
 // returns how many bytes they take.
 type Protocol func(cfg *Config, in []byte) (used, replies, events int, err error)
 
-// Kernel is frames of kernel-ipc §2.1, the default: those of streams are events, and every ERROR
-// frame is evaluated by Config.Refused.
+// Kernel is the Protocol of kernel-ipc §2.1, the default. Frames of streams count as events;
+// Config.Refused decides whether an ERROR frame is an error.
 func Kernel(cfg *Config, in []byte) (used, replies, events int, err error) {
 	for {
 		kind, payload, n := frame.Split(in[used:], maxReply)

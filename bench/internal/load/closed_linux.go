@@ -57,14 +57,14 @@ type Config struct {
 	// waits, and its latency grows: latencies count from when a request was due, so that a server,
 	// or a generator, that falls behind shows.
 	PerSec float64
-	For    time.Duration // how long requests are due, all of whose latencies are recorded; 0: until Stop
+	For    time.Duration // how long to send, all latencies recorded; 0: until Stop
 	Tick   time.Duration // the time between two bursts: requests are due at its multiples; 0 means a millisecond
 	// Burst is how many requests that are due together one connection gets, with one write; 0 means
 	// 1. Where it is all of a tick's, connections take turns: each sends its burst at a moment of
 	// its own.
 	Burst int
-	// Each, if it is not nil, takes the latency of each reply of a paced run, with when its request
-	// was due, in place of the histogram. The worker calls it.
+	// Each, if not nil, is called by the worker for each reply of a paced run, with the due time of
+	// the request and its latency. The histogram is not used then.
 	Each func(due time.Time, latency time.Duration)
 }
 
@@ -288,8 +288,8 @@ func (s *Session) Wait() (*Histogram, error) {
 	return l, errors.Join(s.errs...)
 }
 
-// RunToEnd runs a load that ends by itself, Once or For some time, and returns the latencies
-// recorded. What went wrong is an error, lost connections included.
+// RunToEnd runs a load that Once or For bounds, and returns its latencies. A lost connection is an
+// error.
 func RunToEnd(cfg Config) (*Histogram, error) {
 	s, err := Start(cfg)
 	if err != nil {

@@ -249,9 +249,8 @@ func FindBinary(path, source, dir string) (string, error) {
 	return out, nil
 }
 
-// RaiseFileLimit allows this process and the servers it starts as many open files as the system
-// does at most. Only a limit that is set here is handed down to them, the runtime's own raise is
-// not.
+// RaiseFileLimit raises the soft limit of open files to the hard limit, for this process and the
+// servers that it starts: the Go runtime raises its own limit, but does not pass that on.
 func RaiseFileLimit() error {
 	var l unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l)

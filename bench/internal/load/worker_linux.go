@@ -77,7 +77,7 @@ func (w *worker) run() error {
 			if e.Fd >= 0 {
 				w.turn(w.conns[e.Fd], e.Events, stopping)
 			} else {
-				_, _ = unix.Read(w.pace.timer, w.buf[:8]) // how many ticks were missed, the clock shows as well
+				_, _ = unix.Read(w.pace.timer, w.buf[:8]) // missed ticks follow from the clock
 			}
 		}
 		if w.pace != nil && !stopping {

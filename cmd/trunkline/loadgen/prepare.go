@@ -40,7 +40,7 @@ const (
 const ampleQuota = `"quota":{"max_llm_calls":2147483647,"max_tool_calls":2147483647,"max_agent_hops":2147483647,` +
 	`"max_input_tokens":2147483647,"max_output_tokens":2147483647}`
 
-// prepare creates what methods of the mix ask for: the threads of the connections, a project, or
+// prepare creates what the methods of the mix need: the threads of the connections, a project, or
 // one process per connection. Processes are not scheduled: the workers of the server must not get
 // them. Each has a user of its own, so that no rate limit is met.
 func (g *generator) prepare(ctx context.Context) (err error) {

@@ -22,7 +22,7 @@ func (c *conn) write(nc net.Conn, ended <-chan struct{}) (lost bool) {
 				return true
 			}
 			c.mu.Lock()
-			c.ready = max(c.ready, c.g.now()) // from now on it is the generator that may be late
+			c.ready = max(c.ready, c.g.now()) // any later delay is the generator's
 			c.mu.Unlock()
 			continue
 		}

@@ -20,7 +20,7 @@ const (
 )
 
 // errRenewed ends a process whose successor copies the journal again.
-var errRenewed = errors.New("the copy of the journal on this node is damaged, and is copied again")
+var errRenewed = errors.New("the copy of the journal on this node is damaged, restarting to rebuild it")
 
 // damaged is called with what is wrong with the copy of this node, whenever that is found.
 func (w *copyWatch) damaged(ctx context.Context, damage error) {
@@ -50,7 +50,7 @@ func (w *copyWatch) damaged(ctx context.Context, damage error) {
 	}
 	w.refused = err.Error()
 	w.node.log.Error(
-		"this node does not copy the journal again by itself: see 'A damaged replica' in docs/cluster.md",
+		"this node does not rebuild its replica by itself: see 'A damaged replica' in docs/cluster.md",
 		"err",
 		err,
 	)

@@ -35,11 +35,11 @@ type renewal struct {
 func (n *Node) Renew(ctx context.Context) error {
 	e, ok := n.server.(*embedded)
 	if !ok {
-		return errors.New("cannot copy the streams again: servers of an operator keep them")
+		return errors.New("cannot rebuild the streams: servers of an operator keep them")
 	}
 	others, err := e.cfg.others(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot copy the streams again: %w", err)
+		return fmt.Errorf("cannot rebuild the streams: %w", err)
 	}
 	text, err := json.Marshal(renewal{others})
 	if err != nil {
@@ -137,6 +137,6 @@ func (cfg *Config) giveUp() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	cfg.Logger.Warn("this node copies the journal again from the others", "moved", old)
+	cfg.Logger.Warn("damaged replica moved away, copying the journal from the other nodes", "moved", old)
 	return syncDirectory(cfg.Dir)
 }

@@ -26,12 +26,13 @@ const (
 	framesPerTurn = 256
 )
 
-// ending is how far the end has come that is not the client's or a drain; it only grows.
+// ending is the state of a shutdown that neither the client nor a drain started; it never
+// decreases.
 type ending uint8
 
 const (
 	serving ending = iota
-	closing        // a frame had no valid length, or a partition has no owner
+	closing        // the length of a frame was invalid, or a partition has no owner
 	failed         // a leg broke
 	gone           // Closed was called
 )

@@ -23,7 +23,7 @@ type awaited uint8
 const (
 	nothing awaited = iota
 	aCall
-	aToken // is verified, and its line is read again
+	aToken // is being verified; its line is read again afterwards
 )
 
 // session is one connection (threads §2.4). All but back belongs to its owner.
@@ -48,7 +48,7 @@ type session struct {
 	came      int64       // when the line came that is away
 	seen      uint64      // index of the last change that the replies show
 	awaits    awaited
-	verified  *away // what came back for the auth line that is read again
+	verified  *away // the result of the verification, for the auth line that is read again
 	phase     connection.Phase
 	closing   bool // after the replies at hand
 	strict    jsonx.Strict

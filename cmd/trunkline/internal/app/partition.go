@@ -69,7 +69,7 @@ func (p *partition) live(ctx context.Context, c *replica) bool {
 			s.report(err)
 			return false
 		}
-		s.log.Warn("following the journal again", "partition", p.number, "error", err)
+		s.log.Warn("restarting the follower", "partition", p.number, "error", err)
 		return connection.Pause(ctx, againPause)
 	}
 	s.recovered()
