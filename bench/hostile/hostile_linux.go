@@ -173,7 +173,9 @@ func (o *outcome) late() bool {
 
 // reference is the well-behaved load for a while: its latencies.
 func reference(addr string, conns int, lasting time.Duration) (*load.Histogram, error) {
-	h, err := load.RunToEnd(load.Config{Addr: addr, Tapes: load.RowTapes("GetProcess", 0, conns, conns), Depth: 1, PerSec: rate, For: lasting})
+	h, err := load.RunToEnd(load.Config{
+		Addr: addr, Tapes: load.RowTapes("GetProcess", 0, conns, conns), Depth: 1, PerSec: rate, For: lasting,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("the reference load failed: %w", err)
 	}
@@ -189,7 +191,8 @@ type scene struct {
 }
 
 // scenes are all of them, in the order of the play.
-var scenes = []scene{{"half-open", halfOpen}, {"never-reads", neverReads}, {"deaf-subscriber", deafSubscriber(100_000)}, {"bursts", bursts}, {"deep-nesting", deepNesting}}
+var scenes = []scene{{"half-open", halfOpen}, {"never-reads", neverReads}, {"deaf-subscriber", deafSubscriber(100_000)},
+	{"bursts", bursts}, {"deep-nesting", deepNesting}}
 
 func getRequest() []byte { return load.RowRequest("GetProcess", 0) }
 

@@ -113,7 +113,7 @@ func collector(r *part.Run) error {
 		if x.name == forced {
 			beside.Go(func() {
 				for end := time.Now().Add(x.windows * r.Window); forceErr == nil && time.Now().Before(end); time.Sleep(forceEvery) {
-					forceErr = s.Download("/debug/pprof/heap?gc=1", os.DevNull, 10*time.Second) // gc=1 forces a collection
+					forceErr = s.Download("/debug/pprof/heap?gc=1", os.DevNull, 10*time.Second)
 				}
 			})
 		}

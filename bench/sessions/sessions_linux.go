@@ -94,7 +94,9 @@ func (b *bench) run(table *goal.Grid) error {
 	var memory load.Memory
 	start := time.Now()
 	for sent := int64(piece); sent <= b.count; sent += piece {
-		_, err := load.RunToEnd(load.Config{Addr: b.server.Addr, Tapes: []*load.Tape{tape}, Depth: depth, Once: true, Refused: b.evaluate})
+		_, err := load.RunToEnd(load.Config{
+			Addr: b.server.Addr, Tapes: []*load.Tape{tape}, Depth: depth, Once: true, Refused: b.evaluate,
+		})
 		if err != nil {
 			return fmt.Errorf("%w; the server said:\n%s", err, b.server.Output())
 		}

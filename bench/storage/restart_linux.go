@@ -44,7 +44,8 @@ func RestartPart() part.Part {
 		Name: "restart", What: "a large table after SIGKILL, from log and snapshot (G16), and latency while snapshots are written",
 		Run: func(r *part.Run) error {
 			t := &restarting{Run: r, dir: filepath.Join(r.Rig.Dir, "store"), paced: pacedWindows * r.Window}
-			return inOrder(func() error { return t.start(noSnapshots) }, func() error { return load.CreateRows(t.s.Addr, 0, t.Rows) }, t.restarts, t.duringSnapshots)
+			return inOrder(func() error { return t.start(noSnapshots) },
+				func() error { return load.CreateRows(t.s.Addr, 0, t.Rows) }, t.restarts, t.duringSnapshots)
 		},
 	})
 	defaults, quick := p.Defaults, p.Quick

@@ -208,8 +208,8 @@ func TestSnapshotOfARandomProgram(t *testing.T) {
 
 // goOnAlike does the same with both kernels.
 func goOnAlike(t interface{ Fatalf(string, ...any) }, a, b *Kernel, now Instant, deeds []deed) {
-	deeds = append(deeds, deed{kind: deedSweep, wait: 29}, deed{kind: deedNext, arg: 1}, deed{kind: deedNext, arg: 1, wait: 31},
-		deed{kind: deedSweep, wait: 100})
+	deeds = append(deeds, deed{kind: deedSweep, wait: 29}, deed{kind: deedNext, arg: 1},
+		deed{kind: deedNext, arg: 1, wait: 31}, deed{kind: deedSweep, wait: 100})
 	for range 12 {
 		deeds = append(deeds, deed{kind: deedNext, arg: 4})
 	}

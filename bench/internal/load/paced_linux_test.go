@@ -10,7 +10,10 @@ import (
 )
 
 func pacedConfig(addr string) Config {
-	return Config{Addr: addr, Tapes: tapes(3, request("A", "p"), request("B", "q")), Depth: 8, PerSec: 2000, For: 100 * time.Millisecond}
+	return Config{
+		Addr: addr, Tapes: tapes(3, request("A", "p"), request("B", "q")), Depth: 8,
+		PerSec: 2000, For: 100 * time.Millisecond,
+	}
 }
 
 func TestPacedSendsWhatIsDue(t *testing.T) {

@@ -134,7 +134,8 @@ func openCopies(ec embedded.Config) (*embedded.Store, error) {
 		return disk, err
 	}
 	away := ec.Dir + ".damaged"
-	ec.Logger.Error("the copies of snapshots on this node are damaged, starting with an empty directory", "moved", away, "err", err)
+	ec.Logger.Error("the copies of snapshots on this node are damaged, starting with an empty directory",
+		"moved", away, "err", err)
 	err = errors.Join(os.RemoveAll(away), os.Rename(ec.Dir, away), os.MkdirAll(ec.Dir, 0o700))
 	if err != nil {
 		return nil, err

@@ -156,7 +156,8 @@ func TestRenewKeepsTheOnlyCopy(t *testing.T) {
 	r.start("b")
 	r.join("a", "b", "c")
 	r.held("b", 1)
-	if text := r.log.String(); !strings.Contains(text, "was started again meanwhile") || strings.Contains(text, "copying the journal from the other nodes") {
+	if text := r.log.String(); !strings.Contains(text, "was started again meanwhile") ||
+		strings.Contains(text, "copying the journal from the other nodes") {
 		t.Error("a node starts over beside one that was started again")
 	}
 	r.stop("c")

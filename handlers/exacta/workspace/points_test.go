@@ -94,9 +94,10 @@ func TestUndoRules(t *testing.T) {
 		}
 		return os.Symlink("q", filepath.Join(root, "n"))
 	})
-	f("deleted file made again", conflict, "d/|d/x.txt 0644 mine|d/y.txt 0644 stays\n|m.txt 0644 old\n|", func(root string) error {
-		return os.WriteFile(filepath.Join(root, "d/x.txt"), []byte("mine"), 0o644)
-	})
+	f("deleted file made again", conflict,
+		"d/|d/x.txt 0644 mine|d/y.txt 0644 stays\n|m.txt 0644 old\n|", func(root string) error {
+			return os.WriteFile(filepath.Join(root, "d/x.txt"), []byte("mine"), 0o644)
+		})
 	f("blob damaged", conflict, "d/|d/y.txt 0644 stays\n|m.txt 0644 old\n|", func(root string) error {
 		return os.WriteFile(filepath.Join(root, ".exacta/rollback", id1, "3.bin"), []byte("forged"), 0o600)
 	})

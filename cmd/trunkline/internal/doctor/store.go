@@ -123,7 +123,8 @@ func storeLayout(s *subject, p place) Finding {
 	case errors.As(err, &other):
 		return fail("store.mode", fmt.Sprintf("set store.mode=%s, or name another store.dir", other.Made), "%v", err)
 	case errors.As(err, &damage):
-		return fail(keyDir, "'trunkline store verify' shows what can be done; an empty store.dir starts a new journal", "%v", err)
+		return fail(keyDir,
+			"'trunkline store verify' shows what can be done; an empty store.dir starts a new journal", "%v", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fail(keyDir, "run this as the user of the server", "%v", err)
 	case err != nil:

@@ -94,7 +94,8 @@ func plainHits(t *testing.T, f goFile) []string {
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
 			if word, instead := metaphorIn(id.Name); word != "" {
-				out = append(out, r.at(f, id)+": name "+id.Name+": use "+strconv.Quote(instead)+" for "+strconv.Quote(word))
+				out = append(out, r.at(f, id)+": name "+id.Name+
+					": use "+strconv.Quote(instead)+" for "+strconv.Quote(word))
 			}
 		}
 		return true
