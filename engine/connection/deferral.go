@@ -9,11 +9,11 @@ import (
 type Journal interface {
 	// Durable returns the index up to which nothing can be lost any more.
 	Durable() uint64
-	// FlushNext has what was appended written with a group that is written anyway; false: there is
+	// FlushNext has what was appended written with a group that waits for more; false: there is
 	// none.
 	FlushNext() bool
-	// Flush has it written now.
-	Flush()
+	// Flush has it written now, and reports whether that comes soon.
+	Flush() (soon bool)
 }
 
 // Gate is a journal with the sessions whose replies wait for it. One gate serves all protocols of a
@@ -26,7 +26,7 @@ type Gate struct {
 }
 
 // RoundEnded implements RoundHook: the changes of one round of a loop share a group.
-func (g *Gate) RoundEnded() { g.Journal().Flush() }
+func (g *Gate) RoundEnded() (soon bool) { return g.Journal().Flush() }
 
 // Deferral holds the replies of one session back until the journal is durable up to their index.
 // The zero Deferral holds none.
@@ -146,6 +146,7 @@ func (p *Port) Await(w *Watermark, n uint64) {
 		w.list(p.own, n)
 		return
 	}
+	l.awaits++
 	if p.slot == 0 {
 		l.waiting = append(l.waiting, p)
 		p.slot = len(l.waiting)

@@ -4,8 +4,9 @@ import "sync/atomic"
 
 // RoundHook is work that the requests of one round share, such as the flush of a journal.
 type RoundHook interface {
-	// RoundEnded runs on the owner's goroutine. It must be quick, and must not call the session.
-	RoundEnded()
+	// RoundEnded runs on the owner's goroutine. It must be quick, and must not call the session. It
+	// reports whether what the sessions wait for (Port.Await) comes soon.
+	RoundEnded() (soon bool)
 }
 
 // Loop is what the connections of one event loop share. An Owner whose connections are served by a
@@ -13,6 +14,7 @@ type RoundHook interface {
 type Loop struct {
 	ring    func()
 	inRound bool
+	awaits  int // calls of Await since the last EndRound
 	hooks   []RoundHook
 	waiting []*Port
 
@@ -41,13 +43,18 @@ func (l *Loop) BeginRound() {
 	}
 }
 
-// EndRound runs the hooks that the round's requests asked for, each once. It does not allocate.
-func (l *Loop) EndRound() {
+// EndRound runs the hooks that the round's requests asked for, each once. It returns how often a
+// session has called Await since the last EndRound where what they wait for comes soon, else 0. It
+// does not allocate.
+func (l *Loop) EndRound() (waiting int) {
 	for _, h := range l.hooks {
-		h.RoundEnded()
+		if h.RoundEnded() {
+			waiting = l.awaits
+		}
 	}
 	clear(l.hooks)
-	l.hooks, l.inRound = l.hooks[:0], false
+	l.hooks, l.inRound, l.awaits = l.hooks[:0], false, 0
+	return waiting
 }
 
 // AtRoundEnd has h run once after the loop has served the sockets that are ready now, however many

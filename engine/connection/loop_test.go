@@ -108,9 +108,15 @@ func TestAPortThatLeavesItsLoopWaitsNoMore(t *testing.T) {
 }
 
 // endings counts the ends of rounds.
-type endings struct{ n int }
+type endings struct {
+	n    int
+	soon bool
+}
 
-func (e *endings) RoundEnded() { e.n++ }
+func (e *endings) RoundEnded() (soon bool) {
+	e.n++
+	return e.soon
+}
 
 func TestHooksRunOnceAtTheEndOfARound(t *testing.T) {
 	l, rung, ports, _ := bells(2)
@@ -138,6 +144,35 @@ func TestHooksRunOnceAtTheEndOfARound(t *testing.T) {
 	ports[1].SetOwner(&counting{})
 	if ports[1].AtRoundEnd(&b); b.n != 2 {
 		t.Fatal("without a loop the round is the call")
+	}
+}
+
+func TestEndRoundCountsWhoWaits(t *testing.T) {
+	var w Watermark
+	l, _, ports, _ := bells(2)
+	end := func(hooks ...*endings) int {
+		for _, e := range hooks {
+			ports[0].AtRoundEnd(e)
+		}
+		return l.EndRound()
+	}
+	ports[0].Await(&w, 1)
+	if n := end(&endings{}, &endings{soon: true}); n != 1 {
+		t.Errorf("%d wait for what comes soon, want 1", n)
+	}
+	ports[0].Await(&w, 2)
+	ports[1].Await(&w, 2)
+	if n := end(&endings{}); n != 0 {
+		t.Errorf("%d wait for what comes soon, but none does", n)
+	}
+	if n := end(&endings{soon: true}); n != 0 {
+		t.Errorf("%d have begun to wait since the last round, want 0", n)
+	}
+	for range 3 {
+		ports[1].Await(&w, 3)
+	}
+	if n := end(&endings{soon: true}); n != 3 {
+		t.Errorf("%d requests wait, want 3", n)
 	}
 }
 

@@ -39,7 +39,7 @@ func (l *Log) next() (*group, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.idle = true; !l.due() && (l.phase < closing || l.requests > 0) && l.stopCause == nil; {
-		l.work.Wait()
+		l.wait()
 	}
 	if l.idle = false; l.late > 0 {
 		l.late = 0
@@ -50,6 +50,30 @@ func (l *Log) next() (*group, error) {
 	}
 	l.linger.end()
 	return l.queue.take(), nil
+}
+
+// wait waits for a signal, or for the end of a linger. The caller holds mu, and not while it waits.
+func (l *Log) wait() {
+	var expired <-chan time.Time
+	if l.linger.target > 0 {
+		expired = l.linger.timer.C
+	}
+	l.mu.Unlock()
+	select {
+	case <-l.work:
+		l.mu.Lock()
+	case <-expired:
+		l.mu.Lock()
+		l.linger.target, l.linger.expired = 0, true
+	}
+}
+
+// signal has the committer look again.
+func (l *Log) signal() {
+	select {
+	case l.work <- struct{}{}:
+	default:
+	}
 }
 
 // write makes the block of a group and hands it to the store.
@@ -97,7 +121,9 @@ func (l *Log) acknowledge(g *group, block []byte, took time.Duration) {
 	if l.phase == open && l.stopCause == nil && l.queue.bytes < l.cfg.MaxQueueBytes && l.queue.records < int64(l.cfg.MaxQueueRecords) {
 		l.full.Store(false)
 	}
-	l.linger.begin(int64(g.count), l.queue.records, took)
+	if l.linger.begin(int64(g.count), l.queue.records, took) && l.idle {
+		l.signal() // it waits without an end
+	}
 	l.announce()
 }
 
@@ -259,14 +285,12 @@ type linger struct {
 	expired  bool          // its linger ended by time
 	skip     int           // groups that go without
 	skips    int           // groups that went without after the last linger without use
-	seq      uint64        // counts lingers
-	timed    uint64        // the linger that the timer was set for; 0: it is not set
 	timer    *time.Timer
 }
 
 // begin starts the linger of the next group, if there is to be one. A group of acked records was
 // acknowledged after a write that took some time, and other records wait already.
-func (g *linger) begin(acked, waiting int64, took time.Duration) {
+func (g *linger) begin(acked, waiting int64, took time.Duration) bool {
 	g.took += (took - g.took) / 8
 	if g.lingered {
 		if g.expired || waiting > acked/4 {
@@ -279,46 +303,20 @@ func (g *linger) begin(acked, waiting int64, took time.Duration) {
 	}
 	if g.skip > 0 {
 		g.skip--
-		return
+		return false
 	}
 	target := acked + waiting
 	target -= target / 8
 	if g.took < minLinger || target <= max(waiting, 1) {
-		return
+		return false
 	}
 	g.target = target
-	if g.seq++; g.timed == 0 {
-		g.setTimer()
-	}
-}
-
-func (g *linger) setTimer() {
-	g.timed = g.seq
 	g.timer.Reset(min(2*g.took, MaxLinger))
+	return true
 }
 
 // end is called when a group is taken.
 func (g *linger) end() {
 	g.lingered = g.target > 0 || g.expired
 	g.target = 0
-}
-
-// lingerExpired is the timer's function. The timer is not set again for each linger: one that began
-// after it was set gets its time from here, up to twice as long.
-func (l *Log) lingerExpired() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := &l.linger
-	late := g.timed == g.seq
-	g.timed = 0
-	switch {
-	case g.target == 0:
-	case !late:
-		g.setTimer()
-	default:
-		g.target, g.expired = 0, true
-		if l.due() {
-			l.work.Signal()
-		}
-	}
 }

@@ -21,7 +21,8 @@
 //
 // Append copies a record to the end of the open group, which is a block in the making. The
 // committer completes the oldest group in place and writes it. Meanwhile a new one is open, so a
-// slow disk makes large groups and a fast one small ones. A group ends at Config.MaxBlockBytes. A
+// slow disk makes large groups and a fast one small ones. Where a write is quick, the caller of
+// Flush may wait for it, as an event loop does. A group ends at Config.MaxBlockBytes. A
 // longer record has its own block. What is appended between Begin and End shares a group. Groups
 // are reused: in steady state nothing is allocated.
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"trunkline/engine/journal"
 	"trunkline/fuzz/kit/memstore"
@@ -54,28 +55,82 @@ func TestEnqueuedRecordsShareAGroup(t *testing.T) {
 	})
 }
 
-// TestFlushNextNeedsAGroupThatIsWritten: it asks for the group behind the one that is being
-// written, and starts none.
-func TestFlushNextNeedsAGroupThatIsWritten(t *testing.T) {
+// TestFlushNextNeedsALinger: it asks for the group that lingers for more records, and for no other.
+func TestFlushNextNeedsALinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hold := make(chan struct{})
-		l, _ := start(t, memstore.New(memstore.Options{}), journal.Config{OnDurable: func(journal.Index) { <-hold }})
+		r := newLingerRig(t)
+		r.Enqueue([]byte("one"))
+		if r.FlushNext() {
+			t.Error("asked for a group that does not linger")
+		}
+		r.Flush()
+		synctest.Wait()
+		r.Enqueue([]byte("two"))
+		if r.FlushNext() {
+			t.Error("asked for a group while one is being written")
+		}
+		for range 50 {
+			for range 31 {
+				r.Enqueue([]byte("record"))
+			}
+			r.request()
+		}
+		groups, last := r.Stats().Groups, r.Enqueue([]byte("lonely"))
+		if !r.FlushNext() || r.Stats().Groups != groups {
+			t.Error("the group that lingers is not seen")
+		}
+		if err := r.Await(t.Context(), last); err != nil || r.Stats().Groups != groups+1 {
+			t.Errorf("%v, %d groups more; want 1", err, r.Stats().Groups-groups)
+		}
+		for range 28 { // as many as the linger waits for
+			last = r.Enqueue([]byte("record"))
+		}
+		if err := r.Await(t.Context(), last); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestFlushIsSoon: a flush is worth waiting for where its write begins now, has few bytes, and
+// writes have been quick.
+func TestFlushIsSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := memstore.New(memstore.Options{})
+		l, _ := start(t, disk, journal.Config{})
+		want := func(soon bool, why string) {
+			t.Helper()
+			if l.Flush() != soon {
+				t.Errorf("%s: soon is %t", why, !soon)
+			}
+		}
+		synctest.Wait()
+		want(false, "nothing to write")
+		const most = 128<<10 - 3 // and the length before it
+		l.Enqueue(make([]byte, most))
+		want(true, "as many bytes as are quick")
+		synctest.Wait()
+		l.Enqueue(make([]byte, most+1))
+		want(false, "more bytes")
+		synctest.Wait()
+		l.Begin()
 		l.Enqueue([]byte("one"))
+		want(false, "a request is open")
+		l.End()
 		synctest.Wait()
-		if l.FlushNext() || l.Stats().Groups != 0 {
-			t.Error("a group was started, where none was being written")
-		}
-		l.Flush()
+		disk.Delay(8*time.Millisecond + 8) // an eighth of it counts
+		l.Enqueue([]byte("one"))
+		want(true, "the disk was quick so far")
 		synctest.Wait()
-		last := l.Enqueue([]byte("two"))
-		if !l.FlushNext() {
-			t.Error("the group that is being written is not seen")
+		l.Enqueue([]byte("two"))
+		want(false, "a write is under way")
+		if err := l.Barrier(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		close(hold)
-		synctest.Wait()
-		if got := l.Durable(); got != last || l.Stats().Groups != 2 {
-			t.Errorf("durable up to %d after %d groups, want %d and 2", got, l.Stats().Groups, last)
-		}
+		l.Enqueue([]byte("three"))
+		want(false, "the disk is slow")
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}

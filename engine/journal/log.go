@@ -12,8 +12,8 @@ type Log struct {
 	store Store
 	cfg   Config
 
-	mu        sync.Mutex // guards what follows, up to the next blank line
-	work      sync.Cond  // the committer waits here
+	mu        sync.Mutex    // guards what follows, up to the next blank line
+	work      chan struct{} // the committer waits here; one slot
 	queue     queue
 	linger    linger
 	asked     Index // records up to it are to be written
@@ -78,10 +78,10 @@ func Open(store Store, cfg Config) (*Log, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	l := &Log{store: store, cfg: cfg, done: make(chan struct{}), upkeep: make(chan struct{}, 1), closed: make(chan struct{})}
-	l.work.L, l.overtaken.L = &l.mu, &l.mu
+	l := &Log{store: store, cfg: cfg, work: make(chan struct{}, 1), done: make(chan struct{}), upkeep: make(chan struct{}, 1), closed: make(chan struct{})}
+	l.overtaken.L = &l.mu
 	l.queue.limit = cfg.MaxBlockBytes
-	l.linger.timer = time.AfterFunc(MaxLinger, l.lingerExpired)
+	l.linger.timer = time.NewTimer(MaxLinger)
 	if err := l.findTail(); err != nil {
 		return nil, err
 	}
@@ -143,25 +143,35 @@ func (l *Log) End() {
 	if l.requests--; l.requests == 0 {
 		l.midway = false
 		if l.due() || l.phase >= closing {
-			l.work.Signal()
+			l.signal()
 		}
 	}
 	l.mu.Unlock()
 }
 
-// Flush has everything written that was appended before the call. It does not wait.
-func (l *Log) Flush() {
+// Bounds of a Flush that is worth waiting for.
+const (
+	// quickWrite is the longest time that writes have taken of late.
+	quickWrite = time.Millisecond
+	// quickBytes is how much is written at most: more takes longer to copy than to sync.
+	quickBytes = 128 << 10
+)
+
+// Flush has everything written that was appended before the call. It does not wait. It reports
+// whether that is worth waiting for: its write begins now, and is quick.
+func (l *Log) Flush() (soon bool) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.ask(l.appended.Load())
-	l.mu.Unlock()
+	return l.idle && l.due() && l.queue.bytes <= quickBytes && l.linger.took <= quickWrite
 }
 
-// FlushNext is Flush while a group is being written, or the next one lingers: the appended records
-// are part of that one. It reports false, and does nothing, where a Flush would start a write.
+// FlushNext is Flush while the next group lingers for more records than there are: the appended
+// ones are part of it. Else it reports false, and does nothing.
 func (l *Log) FlushNext() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.idle && l.linger.target == 0 {
+	if !l.idle || l.queue.records >= l.linger.target {
 		return false
 	}
 	l.ask(l.appended.Load())
@@ -186,7 +196,7 @@ func (l *Log) add(rec []byte) Index {
 		l.fail(fmt.Errorf("cannot append record of %d bytes: %d records of %d bytes wait, which is twice the limit", len(rec), q.records, q.bytes))
 	default:
 		if q.add(i, rec, n, l.midway) && q.head != q.tail {
-			l.work.Signal()
+			l.signal()
 		}
 		l.midway = l.requests > 0
 		if q.bytes >= l.cfg.MaxQueueBytes || q.records >= int64(l.cfg.MaxQueueRecords) {
@@ -207,7 +217,7 @@ func (l *Log) ask(upTo Index) {
 		g.asked = l.cfg.Now()
 	}
 	if l.due() {
-		l.work.Signal()
+		l.signal()
 	}
 }
 
@@ -229,7 +239,7 @@ func (l *Log) fail(err error) {
 	if l.stopCause == nil {
 		l.stopCause = err
 		l.full.Store(true)
-		l.work.Signal()
+		l.signal()
 	}
 }
 
@@ -278,7 +288,7 @@ func (l *Log) Close() error {
 		l.phase = closing
 	}
 	l.full.Store(true)
-	l.work.Signal()
+	l.signal()
 	l.mu.Unlock()
 	if again {
 		<-l.closed

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
@@ -39,9 +40,13 @@ type loop struct {
 	echo  chan struct{} // one slot: the answer to a probe
 	count atomic.Int32  // connections here and on their way here
 	rung  atomic.Bool   // the bell was rung since the last round began
-	due   atomic.Uint32
-	group *connection.Loop
-	asked atomic.Pointer[survey] // what dueList is for
+	// parked is set while the loop waits in park. What rings then clears it and sends to unpark,
+	// which has one slot.
+	parked atomic.Bool
+	unpark chan struct{}
+	due    atomic.Uint32
+	group  *connection.Loop
+	asked  atomic.Pointer[survey] // what dueList is for
 
 	removal atomic.Pointer[removal] // what dueDrop is for
 
@@ -53,6 +58,8 @@ type loop struct {
 	conns        []*conn
 	out          []byte // the turn's output: no connection keeps any
 	sink         []byte
+	served       int         // turns of sockets since the last round
+	timer        *time.Timer // of park
 	draining     bool
 	forced       bool
 	bytesIn      int64 // not yet in the stats
@@ -61,7 +68,8 @@ type loop struct {
 
 // newLoop rings itself into the gnet loop with the fewest connections.
 func newLoop(s *Server) (*loop, error) {
-	l := &loop{srv: s, ended: make(chan struct{}), echo: make(chan struct{}, 1)}
+	l := &loop{srv: s, ended: make(chan struct{}), echo: make(chan struct{}, 1), unpark: make(chan struct{}, 1)}
+	l.timer = time.NewTimer(maxPark)
 	l.group = connection.NewLoop(l.ring) // before the loop can come round
 	theirs, ours, err := socketpair()
 	if err != nil {
@@ -113,7 +121,11 @@ func (l *loop) order(what uint32) {
 // ring makes the loop come round. At most one byte is under way, so the write never waits; the
 // bell's own lock keeps a late ring from reaching a descriptor that has become someone else's.
 func (l *loop) ring() {
-	if !l.rung.Swap(true) {
+	switch {
+	case l.rung.Swap(true):
+	case l.parked.CompareAndSwap(true, false):
+		l.unpark <- struct{}{}
+	default:
 		_, _ = l.bell.Write(l.ding[:])
 	}
 }
@@ -126,8 +138,46 @@ func (l *loop) retire() {
 	_ = l.bell.Close()
 }
 
-// round serves what did not come from a socket.
+// round serves what did not come from a socket. Where nearly all that the loop has served waits for
+// something that comes soon, as a write of the journal, the loop waits for it too. So the replies
+// leave in this round, and requests gather for the next write meanwhile.
 func (l *loop) round() {
+	l.pass()
+	waiting, served := l.group.EndRound(), l.served
+	l.served = 0
+	if nearlyAll(waiting, served) && l.park() {
+		l.pass()
+		l.group.EndRound()
+	}
+}
+
+// nearlyAll reports whether so few of the requests that were served wait for nothing, at most an
+// eighth, that the next ones of their clients may be delayed.
+func nearlyAll(waiting, served int) bool { return waiting > 0 && waiting >= served-served/8 }
+
+// maxPark is the longest that a loop waits in a round, whatever the disk does.
+const maxPark = time.Millisecond
+
+// park waits until the loop is rung, and reports true, or false after maxPark.
+func (l *loop) park() bool {
+	l.parked.Store(true)
+	if !l.rung.Load() {
+		l.timer.Reset(maxPark)
+		select {
+		case <-l.unpark:
+			return true
+		case <-l.timer.C:
+		}
+	}
+	if l.parked.CompareAndSwap(true, false) {
+		return false // also where the bell was rung before it was parked: the round comes
+	}
+	<-l.unpark // rung just now
+	return true
+}
+
+// pass is one part of a round.
+func (l *loop) pass() {
 	l.group.BeginRound() // while rung is true, for its wake-ups need no ring
 	l.rung.Store(false)
 	l.group.BeginRound() // what was reached in between did not ring either
@@ -158,7 +208,6 @@ func (l *loop) round() {
 		}
 	}
 	l.serve(now)
-	l.group.EndRound()
 }
 
 // enqueue has c served in the next round.

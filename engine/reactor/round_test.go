@@ -4,6 +4,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"trunkline/engine/connection"
@@ -14,12 +15,16 @@ import (
 type committer struct {
 	mark             connection.Watermark
 	appended, rounds atomic.Uint64
+	hung             atomic.Bool // nothing becomes durable, though it is reported to come soon
 }
 
 // RoundEnded implements connection.RoundHook.
-func (c *committer) RoundEnded() {
+func (c *committer) RoundEnded() (soon bool) {
 	c.rounds.Add(1)
-	go c.mark.Reach(c.appended.Load())
+	if !c.hung.Load() {
+		go c.mark.Reach(c.appended.Load())
+	}
+	return true
 }
 
 // deferring keeps the replies of a session until the committer has reached their index.
@@ -127,5 +132,131 @@ func TestAReachedIndexIsNotLost(t *testing.T) {
 	w.Reach(1)
 	if l.round(); woken != 1 {
 		t.Fatalf("the second port was woken %d times, want 1", woken)
+	}
+}
+
+// TestAHungJournalDelaysOthersBriefly: a loop that waits for a journal serves its other connections
+// before the journal is done.
+func TestAHungJournalDelaysOthersBriefly(t *testing.T) {
+	var log committer
+	s := start(t, "unix", func(c *Config) {
+		c.Loops = 1
+		open, kept := c.Open, true
+		c.Open = func(p *connection.Port) connection.Session {
+			session := open(p)
+			if kept {
+				session, kept = &deferring{Session: session, port: p, log: &log}, false
+			}
+			return session
+		}
+	})
+	waits := s.dial()
+	waits.send(linktest.Frame('e', "kept"))
+	waits.want('e', "kept") // it is the first connection
+	other := s.dial()
+	log.hung.Store(true)
+	parked := func() bool {
+		for begin := time.Now(); time.Since(begin) < 2*maxPark; {
+			for _, l := range s.loops {
+				if l.parked.Load() {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	sent := 0
+	for seen := 0; seen < 5 && sent < 10_000; sent++ {
+		waits.send(linktest.Frame('e', "late"))
+		if parked() {
+			seen++
+		}
+		other.send(linktest.Frame('e', "at once"))
+		other.want('e', "at once")
+	}
+	if sent == 10_000 {
+		t.Fatal("no loop waits for its journal")
+	}
+	log.hung.Store(false)
+	log.mark.Reach(log.appended.Load())
+	for range sent {
+		waits.want('e', "late")
+	}
+}
+
+// parkable returns a loop whose bell is counted.
+func parkable(t *testing.T) (l *loop, bells *atomic.Int64) {
+	bell, far := net.Pipe()
+	t.Cleanup(func() { bell.Close(); far.Close() })
+	bells = new(atomic.Int64)
+	go func() {
+		for b := make([]byte, 1); ; bells.Add(1) {
+			if _, err := far.Read(b); err != nil {
+				return
+			}
+		}
+	}()
+	l = &loop{bell: bell, unpark: make(chan struct{}, 1), timer: time.NewTimer(maxPark)}
+	l.group = connection.NewLoop(l.ring)
+	return l, bells
+}
+
+// TestParkEnds: by a ring, which then needs no bell, or by its time.
+func TestParkEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, bells := parkable(t)
+		begin := time.Now()
+		go func() { time.Sleep(maxPark - 1); l.ring() }()
+		if !l.park() || time.Since(begin) != maxPark-1 || bells.Load() != 0 {
+			t.Errorf("not ended by the ring: %s, %d bells", time.Since(begin), bells.Load())
+		}
+		l.rung.Store(false)
+		begin = time.Now()
+		if l.park() || time.Since(begin) != maxPark {
+			t.Errorf("ended after %s, want %s", time.Since(begin), maxPark)
+		}
+		l.ring()
+		if synctest.Wait(); bells.Load() != 1 {
+			t.Errorf("%d bells after the park, want 1", bells.Load())
+		}
+		begin = time.Now()
+		if l.park() || time.Since(begin) != 0 {
+			t.Error("parked although the bell was rung")
+		}
+	})
+}
+
+// TestNoRingIsLostBesideAPark: each ring ends a park, or rings the bell.
+func TestNoRingIsLostBesideAPark(t *testing.T) {
+	l, bells := parkable(t)
+	const rings = 2000
+	heard := make(chan struct{})
+	go func() {
+		for range rings {
+			l.ring()
+			<-heard
+		}
+	}()
+	for range rings {
+		for !l.park() && !l.rung.Load() {
+		}
+		l.rung.Store(false)
+		heard <- struct{}{}
+	}
+	if n := bells.Load(); n > rings {
+		t.Errorf("%d bells for %d rings", n, rings)
+	}
+}
+
+// TestALoopParksForNearlyAll: it does not where more than an eighth of what it has served does not
+// wait.
+func TestALoopParksForNearlyAll(t *testing.T) {
+	for _, c := range []struct {
+		waiting, served int
+		want            bool
+	}{{0, 0, false}, {0, 1, false}, {1, 1, true}, {6, 7, false}, {7, 7, true}, {7, 8, true}, {6, 8, false}, {56, 64, true}, {55, 64, false}} {
+		if nearlyAll(c.waiting, c.served) != c.want {
+			t.Errorf("%d of %d: not %t", c.waiting, c.served, c.want)
+		}
 	}
 }

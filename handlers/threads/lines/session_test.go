@@ -111,7 +111,7 @@ type journal struct{ durable atomic.Uint64 }
 
 func (j *journal) Durable() uint64 { return j.durable.Load() }
 func (j *journal) FlushNext() bool { return true }
-func (j *journal) Flush()          {}
+func (j *journal) Flush() bool     { return false }
 
 type rig struct {
 	t        testing.TB
