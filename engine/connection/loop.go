@@ -44,17 +44,16 @@ func (l *Loop) BeginRound() {
 }
 
 // EndRound runs the hooks that the round's requests asked for, each once. It returns how often a
-// session has called Await since the last EndRound where what they wait for comes soon, else 0. It
+// session has called Await since the last EndRound, and whether what they wait for comes soon. It
 // does not allocate.
-func (l *Loop) EndRound() (waiting int) {
+func (l *Loop) EndRound() (awaits int, soon bool) {
 	for _, h := range l.hooks {
-		if h.RoundEnded() {
-			waiting = l.awaits
-		}
+		soon = h.RoundEnded() || soon
 	}
 	clear(l.hooks)
+	awaits = l.awaits
 	l.hooks, l.inRound, l.awaits = l.hooks[:0], false, 0
-	return waiting
+	return awaits, soon
 }
 
 // AtRoundEnd has h run once after the loop has served the sockets that are ready now, however many

@@ -150,30 +150,25 @@ func TestHooksRunOnceAtTheEndOfARound(t *testing.T) {
 func TestEndRoundCountsWhoWaits(t *testing.T) {
 	var w Watermark
 	l, _, ports, _ := bells(2)
-	end := func(hooks ...*endings) int {
+	end := func(wantAwaits int, wantSoon bool, hooks ...*endings) {
+		t.Helper()
 		for _, e := range hooks {
 			ports[0].AtRoundEnd(e)
 		}
-		return l.EndRound()
+		if n, soon := l.EndRound(); n != wantAwaits || soon != wantSoon {
+			t.Errorf("%d wait, soon %t; want %d, %t", n, soon, wantAwaits, wantSoon)
+		}
 	}
 	ports[0].Await(&w, 1)
-	if n := end(&endings{}, &endings{soon: true}); n != 1 {
-		t.Errorf("%d wait for what comes soon, want 1", n)
-	}
+	end(1, true, &endings{soon: true}, &endings{})
 	ports[0].Await(&w, 2)
 	ports[1].Await(&w, 2)
-	if n := end(&endings{}); n != 0 {
-		t.Errorf("%d wait for what comes soon, but none does", n)
-	}
-	if n := end(&endings{soon: true}); n != 0 {
-		t.Errorf("%d have begun to wait since the last round, want 0", n)
-	}
+	end(2, false, &endings{})
+	end(0, true, &endings{soon: true})
 	for range 3 {
 		ports[1].Await(&w, 3)
 	}
-	if n := end(&endings{soon: true}); n != 3 {
-		t.Errorf("%d requests wait, want 3", n)
-	}
+	end(3, false)
 }
 
 func TestRoundsDoNotAllocate(t *testing.T) {

@@ -83,7 +83,7 @@ func (c *conn) open(g gnet.Conn) (keep bool) {
 func (c *conn) received(in []byte) (keep bool) {
 	defer c.recoverPanic(&keep)
 	l := c.loop
-	l.served++
+	l.recent.served++
 	l.bytesIn += int64(len(in))
 	c.In += int64(len(in))
 	if c.Verdict != connection.More {

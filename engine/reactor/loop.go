@@ -58,7 +58,7 @@ type loop struct {
 	conns        []*conn
 	out          []byte // the turn's output: no connection keeps any
 	sink         []byte
-	served       int         // turns of sockets since the last round
+	recent       recent
 	timer        *time.Timer // of park
 	draining     bool
 	forced       bool
@@ -138,22 +138,35 @@ func (l *loop) retire() {
 	_ = l.bell.Close()
 }
 
-// round serves what did not come from a socket. Where nearly all that the loop has served waits for
-// something that comes soon, as a write of the journal, the loop waits for it too. So the replies
-// leave in this round, and requests gather for the next write meanwhile.
+// round serves what did not come from a socket. Where nearly all that the loop has served of late
+// waits for something that comes soon, as a write of the journal, the loop waits for it too. So the
+// replies leave in this round, and requests gather for the next write meanwhile.
 func (l *loop) round() {
 	l.pass()
-	waiting, served := l.group.EndRound(), l.served
-	l.served = 0
-	if nearlyAll(waiting, served) && l.park() {
+	awaits, soon := l.group.EndRound()
+	if l.recent.ended(awaits) && soon && l.park() {
 		l.pass()
-		l.group.EndRound()
+		awaits, _ = l.group.EndRound()
+		l.recent.waiting += awaits
 	}
 }
 
-// nearlyAll reports whether so few of the requests that were served wait for nothing, at most an
-// eighth, that the next ones of their clients may be delayed.
-func nearlyAll(waiting, served int) bool { return waiting > 0 && waiting >= served-served/8 }
+// recent counts what a loop has served of late, and how much of that waits.
+type recent struct{ served, waiting int }
+
+// fewRequests is what recent counts at least. At twice that it forgets one half.
+const fewRequests = 128
+
+// ended takes the end of a round with so many requests that wait. It reports whether so few of late
+// wait for nothing, at most an eighth, that requests of their clients may be delayed.
+func (r *recent) ended(waiting int) (nearlyAll bool) {
+	r.waiting += waiting
+	nearlyAll = r.waiting > 0 && r.waiting >= r.served-r.served/8
+	for r.served >= 2*fewRequests {
+		r.served, r.waiting = r.served/2, r.waiting/2
+	}
+	return nearlyAll
+}
 
 // maxPark is the longest that a loop waits in a round, whatever the disk does.
 const maxPark = time.Millisecond
