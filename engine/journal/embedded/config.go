@@ -168,6 +168,9 @@ func (s *Store) options() *pebble.Options {
 	// settle.
 	o.Experimental.DisableIngestAsFlushable = func() bool { return true }
 	o.Experimental.SpanPolicyFunc = endFile
+	// The columnar writer of SSTables copies a value once more, and allocates for each one above
+	// 256 KiB. Readers know both formats.
+	o.Experimental.EnableColumnarBlocks = func() bool { return false }
 	for i := range o.TargetFileSizes {
 		o.TargetFileSizes[i] = fileBytes
 	}
