@@ -28,6 +28,7 @@
 package storage
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -49,6 +50,7 @@ var (
 	fewDeep, manyDeep = size{64, 16}, size{1024, 16}
 
 	allSizes = []size{few, many, fewDeep, manyDeep}
+	shallow  = []size{{1, 1}, {8, 1}, few}
 	thousand = []size{many, fewDeep} // with 1024 requests in flight
 )
 
@@ -119,7 +121,7 @@ func Part() part.Part {
 		Children: map[string]func([]string) error{childLoop: runLoop},
 		Run: func(r *part.Run) error {
 			f := &field{bench: bench{Run: r}, trunk: map[string]*load.Server{}, envelopes: map[string][]string{}}
-			return inOrder(func() error { return f.measure(f.startModes, f.startPeers, f.addCells) }, func() error { return conclude(r.Report) })
+			return inOrder(func() error { return f.measure(f.startModes, f.startPeers, f.addCells) }, f.paced, func() error { return conclude(r.Report) })
 		},
 	})
 }
@@ -128,6 +130,7 @@ type field struct {
 	bench
 	trunk     map[string]*load.Server // by mode
 	envelopes map[string][]string     // identifiers stored there
+	redis     *load.Server            // in always; nil: there is none
 	peers     []func(at size)         // they add the cells of a peer
 }
 
@@ -164,20 +167,31 @@ func (f *field) startPeers() error {
 		if err != nil {
 			return err
 		}
+		f.redis = cmp.Or(f.redis, redis)
 		f.peers = append(f.peers, func(at size) {
 			f.add(p[0], appendRecord, bare, f.Config(bare.Addr, load.Kernel, tapesOf(recordUsage, f.rows(at), at.conns, nil), at.depth))
 			if redis != nil {
-				f.add(p[1], appendRecord, redis, f.Config(redis.Addr, load.RESP, redisTapes(f.rows(at), at.conns), at.depth))
+				f.add(p[1], appendRecord, redis, f.sets(redis, at))
 			}
 		})
 	}
 	return nil
 }
 
+// sets is the load of redis.
+func (f *field) sets(s *load.Server, at size) load.Config {
+	return f.Config(s.Addr, load.RESP, redisTapes(f.rows(at), at.conns), at.depth)
+}
+
+// usages is the load of a mode.
+func (f *field) usages(mode, method string, at size) load.Config {
+	return f.Config(f.trunk[mode].Addr, load.Kernel, tapesOf(method, f.rows(at), at.conns, f.envelopes[mode]), at.depth)
+}
+
 // addCells adds the cells of one round: whatever a goal compares stands close together.
 func (f *field) addCells() error {
 	add := func(mode, method string, at size) load.Config {
-		cfg := f.Config(f.trunk[mode].Addr, load.Kernel, tapesOf(method, f.rows(at), at.conns, f.envelopes[mode]), at.depth)
+		cfg := f.usages(mode, method, at)
 		f.add(mode, method, f.trunk[mode], cfg)
 		return cfg
 	}
@@ -198,7 +212,30 @@ func (f *field) addCells() error {
 		}
 		f.steps = append(f.steps, f.fresh(always, at), f.fresh(memory, at))
 	}
+	for _, at := range shallow[:2] {
+		if add(always, recordUsage, at); f.redis != nil {
+			f.add(redisAlways, appendRecord, f.redis, f.sets(f.redis, at))
+		}
+	}
 	return nil
+}
+
+// paced adds durable calls with one in flight that come by their own clock, so often that both
+// servers have time to spare: half as often as the slower one answers them.
+func (f *field) paced() error {
+	if f.redis == nil {
+		return nil
+	}
+	var steps []goal.Step
+	for _, at := range shallow {
+		add := func(server string, s *load.Server, cfg load.Config) {
+			cfg.PerSec = min(f.Report.Median(cell(always, recordUsage, at), goal.Rate), f.Report.Median(cell(redisAlways, appendRecord, at), goal.Rate)) / 2
+			steps = append(steps, goal.One(cell(server, paced, at), func() (goal.Sample, error) { return load.Measure(cfg, s, f.Warmup, 2*f.Window) }))
+		}
+		add(always, f.trunk[always], f.usages(always, recordUsage, at))
+		add(redisAlways, f.redis, f.sets(f.redis, at))
+	}
+	return f.Rounds(steps)
 }
 
 // rows returns the half of the table that a size works on: tapes of two sizes must not move the
@@ -231,6 +268,7 @@ const (
 	loopEverysec  = "bare loop, everysec"
 	redisAlways   = "redis, always"
 	redisEverysec = "redis, everysec"
+	paced         = "paced" // the method of its cells
 )
 
 // done is what a server does where trunkline does a method.
@@ -293,5 +331,16 @@ func conclude(r *part.Report) error {
 		table.Add(row...)
 	}
 	r.Table(table)
+	latency := goal.Grid{Title: "a durable call with one in flight on each connection, at half of the load: µs",
+		Head: []string{"connections", "requests/s", "p50", "p99", "p50 of redis", "p99 of redis"}}
+	for _, at := range shallow {
+		ours, theirs := cell(always, paced, at), cell(redisAlways, paced, at)
+		row := []any{at.conns, r.Median(ours, goal.Rate)}
+		for _, c := range []goal.Cell{ours, theirs} {
+			row = append(row, r.Median(c, func(s goal.Sample) float64 { return s.P50 }), r.Median(c, func(s goal.Sample) float64 { return s.P99 }))
+		}
+		latency.Add(row...)
+	}
+	r.Table(latency)
 	return nil
 }

@@ -96,14 +96,17 @@ func main(r *goal.Report, server string, depth int) *goal.Summary {
 	return nil
 }
 
-// first is the first table of a part.
-func (b *builder) first(name string) string {
+// tables are the first n tables of a part.
+func (b *builder) tables(name string, n int) string {
 	r := b.Set[name]
 	if r == nil || len(r.Tables) == 0 {
 		return notMeasured(name)
 	}
-	g := r.Tables[0]
-	return sentence(g.Title) + ".\n\n" + g.Markdown()
+	var parts []string
+	for _, g := range r.Tables[:min(n, len(r.Tables))] {
+		parts = append(parts, sentence(g.Title)+".", g.Markdown())
+	}
+	return strings.Join(parts, "\n\n")
 }
 
 // sentence begins with a capital letter.

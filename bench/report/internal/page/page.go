@@ -54,7 +54,7 @@ func Build(set Set, notes fs.FS, folder string, isPast func(revision string) boo
 	b := &builder{Set: set, missed: string(missed), folder: folder, page: Page{Charts: map[string][]byte{}, Problems: set.problems(isPast)}}
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"problems": func() string { return strings.Join(b.page.Problems, "; ") }, "runs": b.runs, "remarks": b.remarks,
-		"goals": b.goals, "misses": b.misses, "peers": b.peers, "first": b.first, "scaling": b.scaling, "questions": b.questions,
+		"goals": b.goals, "misses": b.misses, "peers": b.peers, "tables": b.tables, "scaling": b.scaling, "questions": b.questions,
 		"notMeasured": notMeasured,
 	}).Parse(layout)
 	if err != nil {

@@ -89,6 +89,9 @@ var fillers = map[string]func(r *goal.Report){
 		g.Add("always", 123456.0, 15.25)
 		g.Add("redis", nil, 0.0)
 		r.Table(g)
+		g = goal.Grid{Title: "what a call takes", Head: []string{"connections", "p50"}}
+		g.Add(1, 150.0)
+		r.Table(g)
 		r.Table(goal.Grid{Title: "the disk"})
 		for i := range 5 {
 			goalOf(r, "", 1, fmt.Sprint("m", i), 2)
