@@ -168,7 +168,7 @@ func (c *call) reserve(out []byte, known bool) (_ []byte, next step) {
 		s.keyNow = c.srv.idem.Now()
 	}
 	begin := (*idem.Table).Begin
-	if repeatable(&c.entry.Descriptor) {
+	if c.entry.repeatable {
 		begin = (*idem.Table).BeginRepeatable
 	}
 	switch o, r := begin(c.srv.idem, s.keyNow, c.key, c.hash, s); o {

@@ -276,6 +276,9 @@ type Entry struct {
 	index int // in the registry's list: what a server has for each tool is found without a search
 	// head is how nearly all clients begin a line that names the tool; nil if it must not be used.
 	head []byte
+	// repeatable means that the tool only computes. The table keeps that with the key: a manifest
+	// that changes before a restart does not make an execution repeatable.
+	repeatable bool
 }
 
 // Registry is the set of tools that can be run. It does not change; any goroutine may read it.
@@ -294,6 +297,7 @@ func NewRegistry(entries []Entry) (*Registry, error) {
 		}
 		e.Tier = max(e.Tier, tool.TierOf(e.AID, e.SideEffects))
 		e.head = headOf(e.AID)
+		e.repeatable = tool.TierOf("", e.SideEffects) == 0 && (e.Deterministic || e.Tier == 0)
 		r.byAID[e.AID] = &e
 		r.sorted = append(r.sorted, &e)
 	}

@@ -59,9 +59,3 @@ func (c *call) unknown(out []byte, known bool) (_ []byte, next step) {
 	}
 	return c.show(out, stored)
 }
-
-// repeatable reports whether a tool only computes. The table keeps that with the key: a manifest
-// that changes before a restart does not make an execution repeatable.
-func repeatable(d *tool.Descriptor) bool {
-	return tool.TierOf("", d.SideEffects) == 0 && (d.Deterministic || d.Tier == 0)
-}
