@@ -189,6 +189,11 @@ func (s *shard) find(k *Key, now int64) *entry {
 
 // touch makes e, which is not running, the most recently used.
 func (s *shard) touch(e *entry) {
+	if e == s.lists[byUse].tail { // it stays there
+		e.use = s.table.tick()
+		s.noteFirst()
+		return
+	}
 	s.unlink(byUse, e)
 	e.use = s.table.tick()
 	s.link(byUse, e)
