@@ -5,7 +5,9 @@ package exacta
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
+	"strings"
 	"testing"
 
 	"trunkline/engine/connection"
@@ -40,6 +42,40 @@ func benchmarkAnswered(b *testing.B, p *peer, line string) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_, out, _ = p.sess.Feed(in, out[:0], connection.Now())
+	}
+}
+
+// BenchmarkRefusedByState has 64 connections with 64 requests in flight each, all new, whose
+// project refuses them at once.
+func BenchmarkRefusedByState(b *testing.B) {
+	const conns, depth = 64, 64
+	p := openOne(b)
+	line := strings.Replace(ask(4, "Pause", `"execution_id":"`+pid+`"`), "00Z", "00:00.000Z", 1) + "\n"
+	at := strings.Index(line, "00000000-")
+	var sessions [conns]connection.Session
+	var lines [conns][]byte
+	for i := range sessions {
+		sessions[i] = p.sess.(*session).srv.Open(connection.NewPort(uint64(i+2), "test"), TCP, nil)
+		lines[i] = []byte(strings.Repeat(line, depth))
+	}
+	out, n := make([]byte, 0, 1<<16), uint32(0)
+	name := [4]byte{}
+	b.ReportAllocs()
+	for left := 0; b.Loop(); left-- {
+		if left > 0 {
+			continue
+		}
+		left = depth
+		c := int(n) / depth % conns
+		for i := range depth {
+			n++
+			binary.BigEndian.PutUint32(name[:], n)
+			hex.Encode(lines[c][i*len(line)+at:], name[:])
+		}
+		_, out, _ = sessions[c].Feed(lines[c], out[:0], connection.Now())
+	}
+	if !bytes.Contains(out, []byte(`"code":"ST-001"`)) {
+		b.Fatalf("%s", out)
 	}
 }
 

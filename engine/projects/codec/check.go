@@ -29,18 +29,16 @@ func isTime(text []byte) bool {
 	if len(text) < len("2006-01-02T15:04") || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' {
 		return false
 	}
-	year, ok1 := number(text[:4])
-	month, ok2 := number(text[5:7])
-	day, ok3 := number(text[8:10])
-	if !ok1 || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 || day > daysOf(year, month) {
+	century, year, month, day := pair(text), pair(text[2:]), pair(text[5:]), pair(text[8:])
+	if century > 99 || year > 99 || month < 1 || month > 12 || day < 1 || day > daysOf(100*century+year, month) {
 		return false
 	}
-	if !below(text[11:13], 24) || !below(text[14:16], 60) {
+	if pair(text[11:]) >= 24 || pair(text[14:]) >= 60 {
 		return false
 	}
 	text = text[16:]
 	if len(text) > 0 && text[0] == ':' {
-		if len(text) < 3 || !below(text[1:3], 61) { // a leap second is the 61st
+		if len(text) < 3 || pair(text[1:]) >= 61 { // a leap second is the 61st
 			return false
 		}
 		if text = text[3:]; len(text) > 0 && text[0] == '.' {
@@ -65,29 +63,22 @@ func isZone(text []byte) bool {
 	text = text[1:]
 	switch len(text) {
 	case 2:
-		return below(text, 24)
+		return pair(text) < 24
 	case 4:
-		return below(text[:2], 24) && below(text[2:], 60)
+		return pair(text) < 24 && pair(text[2:]) < 60
 	case 5:
-		return below(text[:2], 24) && text[2] == ':' && below(text[3:], 60)
+		return pair(text) < 24 && text[2] == ':' && pair(text[3:]) < 60
 	}
 	return false
 }
 
-// number reads digits only.
-func number(text []byte) (n int, ok bool) {
-	if digits(text) != len(text) {
-		return 0, false
+// pair reads the two digits that text begins with, as 100 if one is none.
+func pair(text []byte) int {
+	high, low := text[0]-'0', text[1]-'0'
+	if high > 9 || low > 9 {
+		return 100
 	}
-	for _, c := range text {
-		n = n*10 + int(c-'0')
-	}
-	return n, true
-}
-
-func below(text []byte, limit int) bool {
-	n, ok := number(text)
-	return ok && n < limit
+	return int(high)*10 + int(low)
 }
 
 func daysOf(year, month int) int {

@@ -42,47 +42,36 @@ const (
 	Commands // how many there are, NoCommand included
 )
 
+var commandNames = [Commands]string{
+	OpenProject:       "OpenProject",
+	CloseProject:      "CloseProject",
+	ExtractIntent:     "ExtractIntent",
+	GeneratePlan:      "GeneratePlan",
+	ValidatePlan:      "ValidatePlan",
+	ApprovePlan:       "ApprovePlan",
+	RejectPlan:        "RejectPlan",
+	ExecutePlan:       "ExecutePlan",
+	Pause:             "Pause",
+	Resume:            "Resume",
+	Cancel:            "Cancel",
+	ApplyDiffSet:      "ApplyDiffSet",
+	Build:             "Build",
+	Preview:           "Preview",
+	ExportDiagnostics: "ExportDiagnostics",
+}
+
 // String returns the name of the command.
 func (c Command) String() string {
-	switch c {
-	case OpenProject:
-		return "OpenProject"
-	case CloseProject:
-		return "CloseProject"
-	case ExtractIntent:
-		return "ExtractIntent"
-	case GeneratePlan:
-		return "GeneratePlan"
-	case ValidatePlan:
-		return "ValidatePlan"
-	case ApprovePlan:
-		return "ApprovePlan"
-	case RejectPlan:
-		return "RejectPlan"
-	case ExecutePlan:
-		return "ExecutePlan"
-	case Pause:
-		return "Pause"
-	case Resume:
-		return "Resume"
-	case Cancel:
-		return "Cancel"
-	case ApplyDiffSet:
-		return "ApplyDiffSet"
-	case Build:
-		return "Build"
-	case Preview:
-		return "Preview"
-	case ExportDiagnostics:
-		return "ExportDiagnostics"
+	if c >= Commands {
+		return ""
 	}
-	return ""
+	return commandNames[c]
 }
 
 // commandOf returns the command of a name. It does not allocate.
 func commandOf(name []byte) Command {
 	for c := NoCommand + 1; c < Commands; c++ {
-		if string(name) == c.String() {
+		if string(name) == commandNames[c] {
 			return c
 		}
 	}

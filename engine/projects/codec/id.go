@@ -14,37 +14,36 @@ type ID [16]byte
 // pairs are where the bytes of an identifier stand in its text.
 var pairs = [len(ID{})]uint8{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34}
 
-// hexValues are the values of hexadecimal digits, noHex for any other byte.
-var hexValues = func() (values [256]byte) {
-	for i := range values {
-		values[i] = noHex
-	}
-	for n := range byte(10) {
-		values['0'+n] = n
-	}
-	for n := range byte(6) {
-		values['a'+n], values['A'+n] = 10+n, 10+n
-	}
-	return values
-}()
-
-const noHex = 0xff
-
 // ParseID reads an identifier in its 8-4-4-4-12 form, in any case. It does not allocate.
 func ParseID(text []byte) (id ID, ok bool) {
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return ID{}, false
 	}
-	wrong := byte(0)
-	for i, at := range pairs {
-		high, low := hexValues[text[at]], hexValues[text[at+1]]
-		wrong |= high | low
-		id[i] = high<<4 | low
-	}
-	if wrong&0xf0 != 0 {
+	a, wrong1 := unhex(binary.BigEndian.Uint64(text))
+	b, wrong2 := unhex(uint64(binary.BigEndian.Uint32(text[9:]))<<32 | uint64(binary.BigEndian.Uint32(text[14:])))
+	c, wrong3 := unhex(uint64(binary.BigEndian.Uint32(text[19:]))<<32 | uint64(binary.BigEndian.Uint32(text[24:])))
+	d, wrong4 := unhex(binary.BigEndian.Uint64(text[28:]))
+	if wrong1|wrong2|wrong3|wrong4 != 0 {
 		return ID{}, false
 	}
+	binary.BigEndian.PutUint64(id[:], a<<32|b)
+	binary.BigEndian.PutUint64(id[8:], c<<32|d)
 	return id, true
+}
+
+// unhex returns the four bytes of eight hexadecimal digits, which are tested in one word; wrong is
+// not 0 if one is none.
+func unhex(w uint64) (value, wrong uint64) {
+	const ones = 0x0101010101010101
+	letters := w >> 6 & ones
+	n := w&(ones*0x0f) + letters*9
+	tens := (n + ones*6) >> 4 & ones
+	// What n is written as, in lower case, is not w if w has another character; n is over 15 if
+	// that is behind the letters.
+	wrong = n&(ones*0xf0) | ((n + ones*'0' + tens*('a'-'0'-10)) ^ (w | letters<<5))
+	n = (n | n>>4) & 0x00ff00ff00ff00ff
+	n = (n | n>>8) & 0x0000ffff0000ffff
+	return (n | n>>16) & 0xffffffff, wrong
 }
 
 // Append appends the identifier in lower case.
