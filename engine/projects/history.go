@@ -76,14 +76,17 @@ type ring[T any] struct {
 	next int // index of the oldest, once the ring is full
 }
 
-// add adds a value, at most as many as most.
-func (r *ring[T]) add(v T, most int) {
+// add returns the place of the next value, at most as many as most.
+func (r *ring[T]) add(most int) *T {
 	if len(r.list) < most {
-		r.list = append(r.list, v)
-		return
+		r.list = append(r.list, *new(T))
+		return &r.list[len(r.list)-1]
 	}
-	r.list[r.next] = v
-	r.next = (r.next + 1) % most
+	at := r.next
+	if r.next++; r.next == most {
+		r.next = 0
+	}
+	return &r.list[at]
 }
 
 // all returns a copy, oldest first.
@@ -120,9 +123,9 @@ func (p *Project) keepRecord(rec Record, id []byte, words []string) {
 	for i := range words {
 		rec.words[i] = codec.Clip(words[i], maxRecordText)
 	}
-	p.past.debug.add(rec, maxRecords)
+	*p.past.debug.add(maxRecords) = rec
 	if rec.Level != "DEBUG" {
-		p.past.logs.add(rec, maxRecords)
+		*p.past.logs.add(maxRecords) = rec
 	}
 }
 
@@ -154,11 +157,13 @@ func (p *Project) noteAnswer(r *Request, f *errcode.Fault) {
 // noteCode remembers when a request was answered, and with what; an empty code is none. It does not
 // allocate once the rings are full.
 func (p *Project) noteCode(id []byte, c codec.Command, code string, at time.Time) {
-	a := Answered{Command: c, Code: code}
+	a := p.past.requests.add(maxAnswered)
+	*a = Answered{Command: c, Code: code}
 	copy(a.RequestID.text[:], id)
-	p.past.requests.add(a, maxAnswered)
-	words := [...]string{c.String(), cmp.Or(code, "ok")}
-	p.keepRecord(Record{At: at, Level: "DEBUG", Component: "Orchestrator", Event: "Response"}, id, words[:])
+	rec := p.past.debug.add(maxRecords)
+	rec.At, rec.Level, rec.Component, rec.Event = at, "DEBUG", "Orchestrator", "Response"
+	rec.RequestID, rec.words = a.RequestID, [len(rec.words)]string{c.String(), cmp.Or(code, "ok")}
+	rec.current, rec.total = 0, 0
 }
 
 // snapshot returns what a bundle shows.

@@ -2,6 +2,7 @@ package projects
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync"
 
 	"trunkline/engine/projects/codec"
@@ -47,7 +48,7 @@ type Replays struct {
 
 	mu      sync.Mutex
 	entries map[codec.ID]*replay
-	order   []codec.ID // of finished ones, oldest first, from next on
+	order   []*replay // finished ones, oldest first, from next on
 	next    int
 	bytes   int
 	added   Seen
@@ -56,6 +57,7 @@ type Replays struct {
 
 // replay is one request_id.
 type replay struct {
+	id     codec.ID
 	sum    Sum
 	line   []byte // nil while it runs
 	own    bool   // nothing else has the line
@@ -123,7 +125,7 @@ func (r *Replays) Begin(out []byte, id codec.ID, sum *Sum, a Asker, conn uint64,
 	if o == Unknown {
 		origin.Add(conn)
 		r.added++
-		r.entries[id] = &replay{sum: *sum, askers: []Asker{a}, origin: origin}
+		r.entries[id] = &replay{id: id, sum: *sum, askers: []Asker{a}, origin: origin}
 	}
 	return out, o
 }
@@ -144,16 +146,16 @@ func (r *Replays) Keep(out []byte, start int, id codec.ID, sum *Sum, a Asker, co
 		e = &replay{own: true}
 	}
 	r.added++
-	e.sum, e.line = *sum, append(e.line[:0], out[start:]...)
+	e.id, e.sum, e.line = id, *sum, append(e.line[:0], out[start:]...)
 	r.entries[id] = e
-	r.keep(id, e)
+	r.keep(e)
 	return out, Unknown
 }
 
 // keep puts an answer behind the others, and drops the oldest over the limits.
-func (r *Replays) keep(id codec.ID, e *replay) {
+func (r *Replays) keep(e *replay) {
 	r.bytes += len(e.line)
-	r.order = append(r.order, id)
+	r.order = append(r.order, e)
 	r.drop()
 }
 
@@ -169,7 +171,7 @@ func (r *Replays) End(id codec.ID, answer *Answer, store bool) {
 	e.askers, e.origin = nil, nil
 	if store {
 		e.line = answer.Line
-		r.keep(id, e)
+		r.keep(e)
 	} else {
 		delete(r.entries, id)
 	}
@@ -182,17 +184,17 @@ func (r *Replays) End(id codec.ID, answer *Answer, store bool) {
 // drop drops the oldest answers over the limits.
 func (r *Replays) drop() {
 	for len(r.order)-r.next > r.most || r.bytes > r.mostBytes {
-		id := r.order[r.next]
+		e := r.order[r.next]
+		r.order[r.next] = nil
 		r.next++
-		e := r.entries[id]
 		r.bytes -= len(e.line)
-		delete(r.entries, id)
+		delete(r.entries, e.id)
 		if e.own && len(r.free) < maxFree {
 			r.free = append(r.free, e)
 		}
 	}
 	if r.next > r.most {
-		r.order = append(r.order[:0], r.order[r.next:]...)
+		r.order = slices.Delete(r.order, 0, r.next)
 		r.next = 0
 	}
 }
