@@ -79,13 +79,14 @@ func BenchmarkRefusedByState(b *testing.B) {
 	}
 }
 
-// BenchmarkQueued has 64 requests in flight.
+// BenchmarkQueued has 64 requests in flight, each of which is refused with an event.
 func BenchmarkQueued(b *testing.B) {
 	const depth = 64
 	p := openOne(b)
+	p.sess.(*session).srv.cfg.Debug = DebugOn
 	var in []byte
 	for i := range depth {
-		in = append(in, ask(i, "Pause", `"execution_id":"`+pid+`"`)...)
+		in = append(in, ask(i, "ApplyDiffSet", `"diffs":["x"]`)...)
 		in = append(in, '\n')
 	}
 	size, at := len(in)/depth, bytes.Index(in, []byte("-4000-8000"))-8
@@ -102,7 +103,7 @@ func BenchmarkQueued(b *testing.B) {
 			hex.Encode(in[i*size+at-5:], []byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 		}
 		_, out, _ = p.sess.Feed(in, out[:0], connection.Now())
-		for lines := bytes.Count(out, lineEnd); lines < depth; {
+		for lines := bytes.Count(out, lineEnd); lines < 2*depth; {
 			<-p.wake
 			p.port.Rearm()
 			out, _ = p.sess.Pump(out[:0], 1<<20, connection.Instant{})

@@ -115,6 +115,7 @@ func replace(text []byte, found []span) []byte {
 type pattern struct {
 	needs []string // each match holds one of them; in lower case if fold is set
 	fold  bool     // the letters of needs stand for both cases
+	also  []string // each match holds one of these too, if there are any
 	re    func() *regexp.Regexp
 }
 
@@ -132,13 +133,14 @@ var high = []pattern{
 }
 
 // probable are the patterns that are only redacted, in the order of exacta §6.6. They are not
-// written.
+// written. What they need is without k and s, which fold to signs of more bytes too.
 var probable = []pattern{
-	exact(`(?i)\b(?:set-)?cookie:\s*.+`, ":"), // k folds to a sign of two more bytes
+	folded(`(?i)\b(?:set-)?cookie:\s*.+`, "ie:"),
 	folded(`(?i)\bauthorization:\s*.+`, "authorization:"),
 	folded(`(?i)\bbearer\s+[A-Za-z0-9._~+/=-]{8,}`, "bearer"),
-	exact(`(?i)\b(?:api[_-]?key|secret[_-]?key|private[_-]?key|client[_-]?secret|access[_-]?token|`+
-		`refresh[_-]?token|password|passwd|pwd|secret|token)\b["']?\s*[:=]\s*["']?[^\s"',;]{4,}`, ":", "="),
+	folded(`(?i)\b(?:api[_-]?key|secret[_-]?key|private[_-]?key|client[_-]?secret|access[_-]?token|`+
+		`refresh[_-]?token|password|passwd|pwd|secret|token)\b["']?\s*[:=]\s*["']?[^\s"',;]{4,}`,
+		"ey", "ecret", "en", "word", "wd").and(":", "="),
 	exact(`://[^/\s:@]+:[^/\s@]+@`, "://"),
 }
 
@@ -155,8 +157,18 @@ func folded(re string, needs ...string) pattern {
 	return pattern{needs: needs, fold: true, re: lazy(re)}
 }
 
+// and returns the pattern, of which each match holds one of also.
+func (p pattern) and(also ...string) pattern {
+	p.also = also
+	return p
+}
+
 // mayMatch reports whether text has the bytes that a match needs.
 func (p *pattern) mayMatch(text []byte) bool {
+	holds := func(n string) bool { return bytes.Contains(text, []byte(n)) }
+	if len(p.also) > 0 && !slices.ContainsFunc(p.also, holds) {
+		return false
+	}
 	for _, n := range p.needs {
 		if p.fold && containsFold(text, n) || !p.fold && bytes.Contains(text, []byte(n)) {
 			return true

@@ -206,6 +206,27 @@ func TestAgainstContract(t *testing.T) {
 	})
 }
 
+// TestFoldedNames spells each name that has a credential behind it with the signs that k and s fold
+// to, too.
+func TestFoldedNames(t *testing.T) {
+	m := newModel()
+	names := "api_key apikey secret-key private_key client-secret access_token refresh-token password passwd pwd secret" +
+		" token cookie set-cookie"
+	for name := range strings.FieldsSeq(names) {
+		for _, fold := range []*strings.Replacer{
+			strings.NewReplacer(), strings.NewReplacer("k", "\u212a"), strings.NewReplacer("s", "\u017f"),
+			strings.NewReplacer("k", "\u212a", "s", "\u017f"),
+		} {
+			for _, text := range []string{fold.Replace(name), strings.ToUpper(name)} {
+				for _, value := range []string{`: abcd`, `"="abcd`, ` abcd`} {
+					m.compare(t, []byte(text+value))
+					m.compare(t, []byte("x"+text+value))
+				}
+			}
+		}
+	}
+}
+
 // TestHostile has texts that make a backtracking search take quadratic time or worse. At that they
 // would not end.
 func TestHostile(t *testing.T) {
