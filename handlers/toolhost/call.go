@@ -18,7 +18,6 @@ type call struct {
 	req    request
 	idRoom []byte
 	reply  []byte
-	output [32]byte           // for the Buf of input
 	after  sessionstate.State // the tool's copy of the state
 	input  tool.Call
 
@@ -66,7 +65,7 @@ func (s *Server) putCall(c *call) {
 // clear makes c ready for any request, and lets go of what it held.
 func (c *call) clear() {
 	c.req.release()
-	c.callState, c.after, c.input = callState{}, sessionstate.State{}, tool.Call{Buf: c.output[:0]}
+	c.callState, c.after, c.input = callState{}, sessionstate.State{}, tool.Call{}
 	if c.idRoom, c.reply = c.idRoom[:0], c.reply[:0]; cap(c.reply) > keepScratch {
 		c.reply = nil
 	}

@@ -144,11 +144,7 @@ func New(cfg Config) *Server {
 	}
 	s.meters(cfg.Recorder)
 	s.clock, s.memo = s.wall, idem.NewMemo()
-	s.calls.New = func() any {
-		c := new(call)
-		c.clear()
-		return c
-	}
+	s.calls.New = func() any { return new(call) }
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.exec = newExecutor(cfg.Queue, cfg.Executors, cfg.Files.Share(maxWaits))
 	if s.idem = cfg.Keys; s.idem == nil {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"trunkline/handlers/toolhost/sessionstate"
-	"trunkline/handlers/toolhost/tool"
 )
 
 // allocLines are the most allocations of one call of each tool that runs on a loop, or the reason
@@ -50,21 +49,6 @@ func TestEveryToolHasItsAllocationLine(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() { builtin.Run(ctx, call) }); n > float64(most) {
 			t.Errorf("%s: %v allocations, at most %d", aid, n, most)
 		}
-	}
-}
-
-// TestEchoAnswersInTheBuffer: it allocates only what the state keeps.
-func TestEchoAnswersInTheBuffer(t *testing.T) {
-	b, room := newBench(t), make([]byte, 0, 32)
-	call := callOf("AID.TEST.ECHO.v1", []byte(`{}`), new(sessionstate.State))
-	call.Buf = room
-	var r tool.Result
-	echo := func() { r = b.byID[call.AID].Run(t.Context(), call) }
-	if n := testing.AllocsPerRun(100, echo); n > 3 {
-		t.Errorf("%v allocations, at most 3: the text, its artifact and the slots", n)
-	}
-	if string(r.Output) != `{"ok":true}` || &r.Output[0] != &room[:1][0] {
-		t.Errorf("the output is %q", r.Output)
 	}
 }
 

@@ -138,7 +138,7 @@ func testEcho(_ context.Context, _ *Env, c *tool.Call) ([]byte, error) {
 	c.State.Set(6, sessionstate.Artifact{
 		Type: "text", Provenance: "test_plugin", Content: content, Size: int64(len(content)),
 	})
-	return append(c.Buf, `{"ok":true}`...), nil
+	return []byte(`{"ok":true}`), nil
 }
 
 // args are the members of a tool's input that the tool knows. They point into the input.

@@ -42,8 +42,6 @@ type Call struct {
 	// State is the caller's state for the tool to read and write, by its methods only: writes count
 	// from the clone that it is. They are kept if the result is OK (toolhost §4.3 step 13).
 	State *sessionstate.State
-	// Buf is empty and has capacity for a short output: a tool may append its result to it.
-	Buf []byte
 	// Now is the wall clock, for timestamps (toolhost §6 "Clocks").
 	Now func() time.Time
 }
