@@ -22,18 +22,18 @@ func connect(ctx context.Context, addr string, cfg *Config, h *header) (c, raw n
 	ctx, cancel := context.WithTimeout(ctx, handshakeWithin)
 	defer cancel()
 	var d net.Dialer
-	raw, err = d.DialContext(ctx, "tcp", addr)
+	socket, err := d.DialContext(ctx, "tcp", addr) // no named result: the function below may run after the return
 	if err != nil {
 		return nil, nil, err
 	}
-	c = raw
+	c = socket
 	if cfg.ClientTLS != nil {
 		secured := cfg.ClientTLS.Clone()
 		secured.ServerName, _, _ = net.SplitHostPort(addr)
-		c = tls.Client(raw, secured)
+		c = tls.Client(socket, secured)
 	}
 	h.cluster, h.node = cfg.Cluster, cfg.Node
-	release := context.AfterFunc(ctx, func() { _ = raw.Close() })
+	release := context.AfterFunc(ctx, func() { _ = socket.Close() })
 	err = dial(c, h)
 	if !release() {
 		err = errors.Join(ctx.Err(), err)
@@ -42,7 +42,7 @@ func connect(ctx context.Context, addr string, cfg *Config, h *header) (c, raw n
 		_ = c.Close()
 		return nil, nil, fmt.Errorf("cannot reach %s of partition %d at the node %s: %w", h.service, h.partition, addr, err)
 	}
-	return c, raw, nil
+	return c, socket, nil
 }
 
 // ForwardConfig is what a Forwarder needs.

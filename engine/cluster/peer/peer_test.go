@@ -543,3 +543,32 @@ func TestManyAtOnce(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// TestConnectEndsWithItsContext: the context ends while the handshake fails by itself.
+func TestConnectEndsWithItsContext(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	cancels := make(chan context.CancelFunc, 1)
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			cancel := <-cancels
+			c.Close()
+			cancel()
+		}
+	}()
+	cfg := config("n1")
+	for range 500 {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancels <- cancel
+		if c, _, err := connect(ctx, ln.Addr().String(), &cfg, &header{service: "s"}); err == nil || c != nil {
+			t.Errorf("connected to %v", c)
+		}
+	}
+}
