@@ -235,7 +235,7 @@ func TestWholeRun(t *testing.T) {
 				}
 			}
 		}
-		if want := map[string]int{"store": 7, "restart": 9}[p.Name]; rows != want {
+		if want := map[string]int{"store": 10, "restart": 9}[p.Name]; rows != want {
 			t.Errorf("%s: %d rows of tables, want %d: %s", p.Name, rows, want, fmt.Sprint(r.Tables))
 		}
 	}
