@@ -12,7 +12,7 @@ type Journal interface {
 	// FlushNext has what was appended written with a group that waits for more; false: there is
 	// none.
 	FlushNext() bool
-	// Flush has it written now, and reports whether that comes soon.
+	// Flush has it written now, and reports whether it is durable soon.
 	Flush() (soon bool)
 }
 

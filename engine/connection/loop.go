@@ -14,7 +14,7 @@ type RoundHook interface {
 type Loop struct {
 	ring    func()
 	inRound bool
-	awaits  int // calls of Await since the last EndRound
+	awaits  uint64
 	hooks   []RoundHook
 	waiting []*Port
 
@@ -43,18 +43,19 @@ func (l *Loop) BeginRound() {
 	}
 }
 
-// EndRound runs the hooks that the round's requests asked for, each once. It returns how often a
-// session has called Await since the last EndRound, and whether what they wait for comes soon. It
-// does not allocate.
-func (l *Loop) EndRound() (awaits int, soon bool) {
+// EndRound runs the hooks that the round's requests asked for, each once, and reports whether what
+// sessions wait for comes soon. It does not allocate.
+func (l *Loop) EndRound() (soon bool) {
 	for _, h := range l.hooks {
 		soon = h.RoundEnded() || soon
 	}
 	clear(l.hooks)
-	awaits = l.awaits
-	l.hooks, l.inRound, l.awaits = l.hooks[:0], false, 0
-	return awaits, soon
+	l.hooks, l.inRound = l.hooks[:0], false
+	return soon
 }
+
+// Awaits returns how often sessions have called Port.Await.
+func (l *Loop) Awaits() uint64 { return l.awaits }
 
 // AtRoundEnd has h run once after the loop has served the sockets that are ready now, however many
 // sessions ask for it. An owner without a loop runs it at once: its round is one call of a

@@ -147,28 +147,26 @@ func TestHooksRunOnceAtTheEndOfARound(t *testing.T) {
 	}
 }
 
-func TestEndRoundCountsWhoWaits(t *testing.T) {
-	var w Watermark
+func TestEndRoundReportsWhatComesSoon(t *testing.T) {
 	l, _, ports, _ := bells(2)
-	end := func(wantAwaits int, wantSoon bool, hooks ...*endings) {
-		t.Helper()
-		for _, e := range hooks {
+	for _, c := range []struct {
+		hooks []*endings
+		want  bool
+	}{{nil, false}, {[]*endings{{}}, false}, {[]*endings{{soon: true}, {}}, true}, {[]*endings{{}, {soon: true}}, true}} {
+		for _, e := range c.hooks {
 			ports[0].AtRoundEnd(e)
 		}
-		if n, soon := l.EndRound(); n != wantAwaits || soon != wantSoon {
-			t.Errorf("%d wait, soon %t; want %d, %t", n, soon, wantAwaits, wantSoon)
+		if l.EndRound() != c.want {
+			t.Errorf("%d hooks: soon is not %t", len(c.hooks), c.want)
 		}
 	}
+	var w Watermark
 	ports[0].Await(&w, 1)
-	end(1, true, &endings{soon: true}, &endings{})
-	ports[0].Await(&w, 2)
 	ports[1].Await(&w, 2)
-	end(2, false, &endings{})
-	end(0, true, &endings{soon: true})
-	for range 3 {
-		ports[1].Await(&w, 3)
+	ports[1].Await(&w, 3)
+	if n := l.Awaits(); n != 3 {
+		t.Errorf("%d calls of Await, want 3", n)
 	}
-	end(3, false)
 }
 
 func TestRoundsDoNotAllocate(t *testing.T) {

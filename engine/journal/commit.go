@@ -9,9 +9,9 @@ import (
 
 // commit is the committer: it writes one group after the other, each as one block. It alone moves
 // Durable, and it alone stops the journal.
-func (l *Log) commit() {
+func (l *Log) commit(p Pipelined) {
 	defer close(l.done)
-	if p, ok := l.store.(Pipelined); ok && p.InFlight() > 1 {
+	if !l.single {
 		l.commitPipelined(p, p.InFlight())
 		return
 	}
@@ -54,17 +54,19 @@ func (l *Log) next() (*group, error) {
 
 // wait waits for a signal, or for the end of a linger. The caller holds mu, and not while it waits.
 func (l *Log) wait() {
+	g, n := &l.linger, l.linger.n
 	var expired <-chan time.Time
-	if l.linger.target > 0 {
-		expired = l.linger.timer.C
+	if g.target > 0 {
+		expired = g.timer.C
 	}
 	l.mu.Unlock()
 	select {
 	case <-l.work:
 		l.mu.Lock()
 	case <-expired:
-		l.mu.Lock()
-		l.linger.target, l.linger.expired = 0, true
+		if l.mu.Lock(); g.n == n && !l.due() { // else another one has begun, or it was of use
+			g.target, g.expired = 0, true
+		}
 	}
 }
 
@@ -285,6 +287,7 @@ type linger struct {
 	expired  bool          // its linger ended by time
 	skip     int           // groups that go without
 	skips    int           // groups that went without after the last linger without use
+	n        uint64        // counts lingers
 	timer    *time.Timer
 }
 
@@ -310,7 +313,7 @@ func (g *linger) begin(acked, waiting int64, took time.Duration) bool {
 	if g.took < minLinger || target <= max(waiting, 1) {
 		return false
 	}
-	g.target = target
+	g.target, g.n = target, g.n+1
 	g.timer.Reset(min(2*g.took, MaxLinger))
 	return true
 }

@@ -34,6 +34,7 @@ type Log struct {
 	failure  atomic.Pointer[error]
 	done     chan struct{} // closed when the committer has ended
 
+	single    bool // the store writes one block at a time
 	tail      tail // owned by Open and Replay, then by the committer
 	time      atomic.Int64
 	clock     clock // the tail's owner's
@@ -90,7 +91,9 @@ func Open(store Store, cfg Config) (*Log, error) {
 	}
 	l.appended.Store(l.tail.last)
 	l.durable.Store(l.tail.last)
-	go l.commit()
+	p, ok := l.store.(Pipelined)
+	l.single = !ok || p.InFlight() == 1
+	go l.commit(p)
 	return l, nil
 }
 
@@ -158,12 +161,12 @@ const (
 )
 
 // Flush has everything written that was appended before the call. It does not wait. It reports
-// whether that is worth waiting for: its write begins now, and is quick.
+// whether that is worth waiting for: its write begins now, alone, and is quick.
 func (l *Log) Flush() (soon bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ask(l.appended.Load())
-	return l.idle && l.due() && l.queue.bytes <= quickBytes && l.linger.took <= quickWrite
+	return l.single && l.idle && l.due() && l.queue.bytes <= quickBytes && l.linger.took <= quickWrite
 }
 
 // FlushNext is Flush while the next group lingers for more records than there are: the appended

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"trunkline/engine/journal"
 	"trunkline/fuzz/kit/memstore"
@@ -121,5 +122,34 @@ func TestPipelineFails(t *testing.T) {
 		next := begin(t, p)
 		next.wantState(upTo(l.state, 2))
 		next.close()
+	})
+}
+
+// TestPipelineLingers: a linger that begins while the committer waits for work ends by its time.
+func TestPipelineLingers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, s, _ := slowLife(t, 2)
+		write := func(records int) {
+			for range records {
+				l.log.Enqueue([]byte("record"))
+			}
+			l.log.Flush()
+			time.Sleep(journal.MaxLinger)
+			s.allowed <- nil
+			synctest.Wait()
+			if l.log.Durable() != l.log.Appended() {
+				t.Fatalf("%d records: durable up to %d of %d", records, l.log.Durable(), l.log.Appended())
+			}
+		}
+		for range 20 {
+			write(32)
+		}
+		before := time.Now()
+		write(1)
+		if took := time.Since(before); took != journal.MaxLinger {
+			t.Errorf("a lonely record took %s", took)
+		}
+		close(s.allowed)
+		must(t, l.log.Close())
 	})
 }

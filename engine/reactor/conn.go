@@ -83,7 +83,6 @@ func (c *conn) open(g gnet.Conn) (keep bool) {
 func (c *conn) received(in []byte) (keep bool) {
 	defer c.recoverPanic(&keep)
 	l := c.loop
-	l.recent.served++
 	l.bytesIn += int64(len(in))
 	c.In += int64(len(in))
 	if c.Verdict != connection.More {
@@ -91,7 +90,10 @@ func (c *conn) received(in []byte) (keep bool) {
 		return c.bounded()
 	}
 	now := l.srv.now()
-	return c.settle(c.feed(in, l.out[:0], now), now)
+	awaits := l.group.Awaits()
+	out := c.feed(in, l.out[:0], now)
+	l.input.add(len(in), l.group.Awaits() != awaits)
+	return c.settle(out, now)
 }
 
 // turn serves a connection of the ready list: replies and chunks from elsewhere first, then frames

@@ -58,7 +58,7 @@ type loop struct {
 	conns        []*conn
 	out          []byte // the turn's output: no connection keeps any
 	sink         []byte
-	recent       recent
+	input        input
 	timer        *time.Timer // of park
 	draining     bool
 	forced       bool
@@ -138,37 +138,40 @@ func (l *loop) retire() {
 	_ = l.bell.Close()
 }
 
-// round serves what did not come from a socket. Where nearly all that the loop has served of late
-// waits for something that comes soon, as a write of the journal, the loop waits for it too. So the
+// round serves what did not come from a socket. Where nearly everything that was read recently waits
+// for something that comes soon, as a write of the journal, the loop waits for it too. So the
 // replies leave in this round, and requests gather for the next write meanwhile.
 func (l *loop) round() {
 	l.pass()
-	awaits, soon := l.group.EndRound()
-	if l.recent.ended(awaits) && soon && l.park() {
+	if l.group.EndRound() && l.input.mostlyWaiting() && l.park() {
 		l.pass()
-		awaits, _ = l.group.EndRound()
-		l.recent.waiting += awaits
+		l.group.EndRound()
 	}
 }
 
-// recent counts what a loop has served of late, and how much of that waits.
-type recent struct{ served, waiting int }
+// input counts the bytes that sessions were fed recently, and those of them whose replies wait. By
+// bytes, a client with many requests in flight counts more than one with a single request.
+type input struct{ fed, waiting int }
 
-// fewRequests is what recent counts at least. At twice that it forgets one half.
-const fewRequests = 128
+// inputWindow is how many bytes count at least, once so many came: at twice that all count half.
+const inputWindow = 16 << 10
 
-// ended takes the end of a round with so many requests that wait. It reports whether so few of late
-// wait for nothing, at most an eighth, that requests of their clients may be delayed.
-func (r *recent) ended(waiting int) (nearlyAll bool) {
-	r.waiting += waiting
-	nearlyAll = r.waiting > 0 && r.waiting >= r.served-r.served/8
-	for r.served >= 2*fewRequests {
-		r.served, r.waiting = r.served/2, r.waiting/2
+func (i *input) add(n int, waits bool) {
+	i.fed += n
+	if waits {
+		i.waiting += n
 	}
-	return nearlyAll
+	for i.fed >= 2*inputWindow {
+		i.fed, i.waiting = i.fed/2, i.waiting/2
+	}
 }
 
-// maxPark is the longest that a loop waits in a round, whatever the disk does.
+// mostlyWaiting reports whether at most an eighth does not wait: the next requests of those clients
+// may be delayed.
+func (i *input) mostlyWaiting() bool { return i.waiting > 0 && i.waiting >= i.fed-i.fed/8 }
+
+// maxPark is the longest that a loop waits in a round, whatever the disk does. As long do sockets
+// wait that have become ready.
 const maxPark = time.Millisecond
 
 // park waits until the loop is rung, and reports true, or false after maxPark.
@@ -185,7 +188,7 @@ func (l *loop) park() bool {
 	if l.parked.CompareAndSwap(true, false) {
 		return false // also where the bell was rung before it was parked: the round comes
 	}
-	<-l.unpark // rung just now
+	<-l.unpark // rung at the same time
 	return true
 }
 

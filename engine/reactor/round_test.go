@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -196,7 +197,7 @@ func parkable(t *testing.T) (l *loop, bells *atomic.Int64) {
 			}
 		}
 	}()
-	l = &loop{bell: bell, unpark: make(chan struct{}, 1), timer: time.NewTimer(maxPark)}
+	l = &loop{srv: &Server{now: connection.Now}, bell: bell, unpark: make(chan struct{}, 1), timer: time.NewTimer(maxPark)}
 	l.group = connection.NewLoop(l.ring)
 	return l, bells
 }
@@ -226,8 +227,8 @@ func TestParkEnds(t *testing.T) {
 	})
 }
 
-// TestNoRingIsLostBesideAPark: each ring ends a park, or rings the bell.
-func TestNoRingIsLostBesideAPark(t *testing.T) {
+// TestNoRingIsLost: each ring ends a park or rings the bell, and not both.
+func TestNoRingIsLost(t *testing.T) {
 	l, bells := parkable(t)
 	const rings = 2000
 	heard := make(chan struct{})
@@ -237,51 +238,107 @@ func TestNoRingIsLostBesideAPark(t *testing.T) {
 			<-heard
 		}
 	}()
+	ended, seen := int64(0), int64(0)
 	for range rings {
-		for !l.park() && !l.rung.Load() {
+		for {
+			if l.park() {
+				ended++
+				break
+			}
+			if n := bells.Load(); n > seen {
+				seen = n
+				break
+			}
 		}
 		l.rung.Store(false)
 		heard <- struct{}{}
 	}
-	if n := bells.Load(); n > rings {
-		t.Errorf("%d bells for %d rings", n, rings)
+	if n := bells.Load(); n+ended != rings {
+		t.Errorf("%d bells and %d parks ended for %d rings", n, ended, rings)
 	}
 }
 
-// TestALoopParksForNearlyAll: it does not where more than an eighth of what it has served of late
-// does not wait.
-func TestALoopParksForNearlyAll(t *testing.T) {
+// TestALoopParksWhereMostWaits: it does not where more than an eighth of what was read recently
+// does not wait, or nothing comes soon.
+func TestALoopParksWhereMostWaits(t *testing.T) {
 	for _, c := range []struct {
-		waiting, served int
-		want            bool
-	}{{0, 0, false}, {0, 1, false}, {1, 1, true}, {6, 7, false}, {7, 7, true}, {7, 8, true}, {6, 8, false}, {56, 64, true}, {55, 64, false}} {
-		r := recent{served: c.served}
-		if r.ended(c.waiting) != c.want {
-			t.Errorf("%d of %d: not %t", c.waiting, c.served, c.want)
-		}
-	}
-	var r recent
-	rounds := func(n, waiting, served int) (parks int) {
-		for range n {
-			r.served += served
-			if r.ended(waiting) {
-				parks++
+		input  input
+		soon   bool
+		parked time.Duration
+	}{
+		{input{fed: 800, waiting: 700}, true, maxPark},
+		{input{fed: 800, waiting: 699}, true, 0},
+		{input{fed: 800, waiting: 800}, false, 0},
+		{input{}, true, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, _ := parkable(t)
+			l.input = c.input
+			p := connection.NewPort(1, "test")
+			p.SetOwner(onLoop{l, func() {}})
+			log := &committer{}
+			if log.hung.Store(true); c.soon {
+				p.AtRoundEnd(log)
 			}
+			synctest.Wait() // the bell
+			begin := time.Now()
+			if l.round(); time.Since(begin) != c.parked {
+				t.Errorf("%+v: parked for %s, want %s", c, time.Since(begin), c.parked)
+			}
+		})
+	}
+}
+
+func TestInputIsRecent(t *testing.T) {
+	var i input
+	i.add(1<<40, false) // of years
+	for range 10 {
+		i.add(inputWindow/2, true)
+	}
+	if !i.mostlyWaiting() || i.fed >= 2*inputWindow || i.waiting > i.fed {
+		t.Errorf("what was long ago still counts: %+v", i)
+	}
+	i.add(inputWindow/2, false)
+	if i.mostlyWaiting() {
+		t.Errorf("much that does not wait counts too little: %+v", i)
+	}
+}
+
+// TestInputOfALoop: a loop counts what it was fed, and that a session waits once for each read:
+// neither what it does beside, nor how often it calls Await.
+func TestInputOfALoop(t *testing.T) {
+	var log committer
+	var s *server
+	s = start(t, "unix", func(c *Config) {
+		c.Loops = 1
+		open, kept := c.Open, true
+		c.Open = func(p *connection.Port) connection.Session {
+			session := open(p)
+			if kept {
+				session, kept = &deferring{Session: session, port: p, log: &log}, false
+			}
+			return session
 		}
-		return parks
+	})
+	waits := s.dial()
+	waits.send(linktest.Frame('e', "kept"))
+	waits.want('e', "kept")
+	other := s.dial()
+	text := strings.Repeat("x", 100)
+	for range 20 {
+		waits.send(linktest.Frame('e', text))
+		waits.want('e', text)
 	}
-	if n := rounds(1000, 5, 5); n != 1000 {
-		t.Errorf("parked in %d of 1000 rounds, all requests of which wait", n)
+	for range 3 {
+		other.send(linktest.Frame('e', text))
+		other.want('e', text)
 	}
-	r.served += 1 << 40 // years of reads
-	if rounds(100, 5, 5); rounds(1, 5, 5) != 1 {
-		t.Error("what was long ago still counts")
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	rounds(100, 1, 2)
-	if n := rounds(1000, 1, 1); n == 1000 || n < 2*fewRequests { // not the first ones
-		t.Errorf("parked in %d of 1000 rounds with one request that waits each", n)
-	}
-	if n := rounds(1000, 1, 2); n > 100 {
-		t.Errorf("parked in %d of 1000 rounds with one request each that does not wait", n)
+	frame := len(linktest.Frame('e', text))
+	want := input{fed: 23*frame + len(linktest.Frame('e', "kept")), waiting: 20*frame + len(linktest.Frame('e', "kept"))}
+	if got := s.loops[0].input; got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
