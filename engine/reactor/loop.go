@@ -118,8 +118,9 @@ func (l *loop) order(what uint32) {
 	l.ring()
 }
 
-// ring makes the loop come round. At most one byte is under way, so the write never waits; the
-// bell's own lock keeps a late ring from reaching a descriptor that has become someone else's.
+// ring makes the loop come round, or ends its park. At most one byte is under way, so the write never
+// waits; the bell's own lock keeps a late ring from reaching a descriptor that has become someone
+// else's.
 func (l *loop) ring() {
 	switch {
 	case l.rung.Swap(true):
