@@ -118,9 +118,9 @@ func (l *loop) order(what uint32) {
 	l.ring()
 }
 
-// ring makes the loop come round, or ends its park. At most one byte is under way, so the write never
-// waits; the bell's own lock keeps a late ring from reaching a descriptor that has become someone
-// else's.
+// ring makes the loop come round, or ends its park. At most one byte is under way, so the write
+// never waits; the bell's own lock keeps a late ring from reaching a descriptor that has become
+// someone else's.
 func (l *loop) ring() {
 	switch {
 	case l.rung.Swap(true):
@@ -139,8 +139,8 @@ func (l *loop) retire() {
 	_ = l.bell.Close()
 }
 
-// round serves what did not come from a socket. Where nearly everything that was read recently waits
-// for something that comes soon, as a write of the journal, the loop waits for it too. So the
+// round serves what did not come from a socket. Where nearly everything that was read recently
+// waits for something that comes soon, as a write of the journal, the loop waits for it too. So the
 // replies leave in this round, and requests gather for the next write meanwhile.
 func (l *loop) round() {
 	l.pass()
