@@ -291,8 +291,9 @@ type linger struct {
 	timer    *time.Timer
 }
 
-// begin starts the linger of the next group, if there is to be one. A group of acked records was
-// acknowledged after a write that took some time, and other records wait already.
+// begin starts the linger of the next group, if there is to be one, and reports whether there is. A
+// group of acked records was acknowledged after a write that took some time, and other records wait
+// already.
 func (g *linger) begin(acked, waiting int64, took time.Duration) bool {
 	g.took += (took - g.took) / 8
 	if g.lingered {

@@ -154,7 +154,7 @@ func (l *Log) End() {
 
 // Bounds of a Flush that is worth waiting for.
 const (
-	// quickWrite is the longest time that writes have taken of late.
+	// quickWrite is the longest that writes have taken recently, smoothed.
 	quickWrite = time.Millisecond
 	// quickBytes is how much is written at most: more takes longer to copy than to sync.
 	quickBytes = 128 << 10

@@ -136,25 +136,31 @@ func TestAReachedIndexIsNotLost(t *testing.T) {
 	}
 }
 
-// TestAHungJournalDelaysOthersBriefly: a loop that waits for a journal serves its other connections
-// before the journal is done.
-func TestAHungJournalDelaysOthersBriefly(t *testing.T) {
-	var log committer
-	s := start(t, "unix", func(c *Config) {
+// oneWaits starts a server of one loop with two connections: the replies to one wait for log. It
+// has had the reply "kept".
+func oneWaits(t *testing.T, log *committer) (s *server, waits, other *peer) {
+	s = start(t, "unix", func(c *Config) {
 		c.Loops = 1
 		open, kept := c.Open, true
 		c.Open = func(p *connection.Port) connection.Session {
 			session := open(p)
 			if kept {
-				session, kept = &deferring{Session: session, port: p, log: &log}, false
+				session, kept = &deferring{Session: session, port: p, log: log}, false
 			}
 			return session
 		}
 	})
-	waits := s.dial()
+	waits = s.dial()
 	waits.send(linktest.Frame('e', "kept"))
 	waits.want('e', "kept") // it is the first connection
-	other := s.dial()
+	return s, waits, s.dial()
+}
+
+// TestAHungJournalDelaysOthersBriefly: a loop that waits for a journal serves its other connections
+// before the journal is done.
+func TestAHungJournalDelaysOthersBriefly(t *testing.T) {
+	var log committer
+	s, waits, other := oneWaits(t, &log)
 	log.hung.Store(true)
 	parked := func() bool {
 		for begin := time.Now(); time.Since(begin) < 2*maxPark; {
@@ -227,8 +233,8 @@ func TestParkEnds(t *testing.T) {
 	})
 }
 
-// TestNoRingIsLost: each ring ends a park or rings the bell, and not both.
-func TestNoRingIsLost(t *testing.T) {
+// TestNoWakeUpIsLost: each one ends a park or is a byte for the loop, never both.
+func TestNoWakeUpIsLost(t *testing.T) {
 	l, bells := parkable(t)
 	const rings = 2000
 	heard := make(chan struct{})
@@ -308,22 +314,7 @@ func TestInputIsRecent(t *testing.T) {
 // neither what it does beside, nor how often it calls Await.
 func TestInputOfALoop(t *testing.T) {
 	var log committer
-	var s *server
-	s = start(t, "unix", func(c *Config) {
-		c.Loops = 1
-		open, kept := c.Open, true
-		c.Open = func(p *connection.Port) connection.Session {
-			session := open(p)
-			if kept {
-				session, kept = &deferring{Session: session, port: p, log: &log}, false
-			}
-			return session
-		}
-	})
-	waits := s.dial()
-	waits.send(linktest.Frame('e', "kept"))
-	waits.want('e', "kept")
-	other := s.dial()
+	s, waits, other := oneWaits(t, &log)
 	text := strings.Repeat("x", 100)
 	for range 20 {
 		waits.send(linktest.Frame('e', text))
