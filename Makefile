@@ -62,6 +62,10 @@ run: build ## build and serve; ARGS="--listen …" for more
 cluster-demo: build ## a cluster of three nodes on this machine, until Ctrl-C
 	@BINARY=$(BINARY) deploy/cluster/demo
 
+.PHONY: threads-demo
+threads-demo: build ## three agents review a change in a thread while the server is killed twice
+	@BINARY=$(BINARY) docs/threads-demo/run
+
 .PHONY: build
 build: ## static binary bin/trunkline
 	$(BUILD) -o $(BINARY) ./cmd/trunkline

@@ -78,6 +78,8 @@ func (f *benchFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.rate, "rate", "1000", "requests/s: N, A..B for a ramp, or max")
 	fs.IntVar(&f.asked.Conns, "connections", 8, "number of connections")
 	fs.IntVar(&f.asked.Depth, "depth", 16, "most requests in flight on one connection")
+	fs.IntVar(&f.asked.Watch.Subscriptions, "watchers", 0, "subscriptions to those threads while the load lasts (threads only)")
+	fs.IntVar(&f.asked.Watch.PerConn, "watchers-per-connection", 1, "subscriptions on one connection, at most 1,024")
 	fs.IntVar(&f.asked.Threads, "threads", 0, "threads that the connections share (threads only); 0 is one for each connection")
 	fs.DurationVar(&f.asked.Duration, "duration", 10*time.Second, "how long to measure (with --count the default is no bound)")
 	fs.DurationVar(&f.asked.Warmup, "warmup", 2*time.Second, "how long to send before measuring")

@@ -136,6 +136,7 @@ func verbs() []*cobra.Command {
 		newConfigCmd(),
 		newStoreCmd(),
 		newTokenCmd(),
+		newThreadsCmd(),
 		newMCPStdioCmd(),
 		newExactaCmd(),
 		newToolExecCmd(),

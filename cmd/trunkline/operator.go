@@ -156,11 +156,16 @@ func (o *operator) ask(path string, body, answer any) error {
 	if res.StatusCode == http.StatusOK {
 		return json.Unmarshal(got, answer)
 	}
+	return refusalOf(res.StatusCode, got)
+}
+
+// refusalOf returns the error of an answer with another status than 200.
+func refusalOf(status int, text []byte) error {
 	var fault struct {
 		Error struct{ Code, Message string }
 	}
-	if json.Unmarshal(got, &fault) != nil || fault.Error.Code == "" {
-		return fmt.Errorf("the server answers with HTTP status %d", res.StatusCode)
+	if json.Unmarshal(text, &fault) != nil || fault.Error.Code == "" {
+		return fmt.Errorf("the server answers with HTTP status %d", status)
 	}
 	return &operatorError{fault.Error.Code, fault.Error.Message}
 }

@@ -30,6 +30,9 @@ import (
 
 const flagRecoverTo = "recover-to-index"
 
+// devFile is where --dev writes the tokens of agent threads, in the working directory.
+const devFile = "trunkline-dev.mcp.json"
+
 func newServeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -79,7 +82,7 @@ func runServe(cmd *cobra.Command, _ []string) error {
 		Hangup: hangup, LogLevel: level, Reload: func() (*config.Config, error) {
 			return config.LoadWithSockets(cmd.Flags(), os.Environ(), addrs)
 		},
-		Sockets: sockets, Notify: systemd.Notify, Watchdog: systemd.WatchdogInterval(), Again: os.Getenv(againVariable) != "",
+		DevFile: devFile, Sockets: sockets, Notify: systemd.Notify, Watchdog: systemd.WatchdogInterval(), Again: os.Getenv(againVariable) != "",
 	}
 	if c.Store.Mode != config.StoreMemory {
 		o.Recovered = spareProcessors

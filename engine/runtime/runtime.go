@@ -109,7 +109,10 @@ func (r *Runtime) keyChange(tag byte) func(*idem.Change) journal.Index {
 func (r *Runtime) Orchestrated() journal.Index { return r.orchestrated.Load() }
 
 // Durable lets the replies leave that wait for an index up to upTo: it is the journal's OnDurable.
-func (r *Runtime) Durable(upTo journal.Index) { r.Gate.Mark.Reach(upTo) }
+func (r *Runtime) Durable(upTo journal.Index) {
+	r.Gate.Mark.Reach(upTo)
+	r.Threads.Durable()
+}
 
 // Now returns the owner's reading of the clocks, or the test's. The monotonic one goes on where the
 // journal ended.

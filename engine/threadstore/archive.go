@@ -136,7 +136,7 @@ func (e *Engine) archiveSince(after journal.Index, rec *archived) error {
 // hasRow reports whether records of a kind make rows.
 func hasRow(kind byte) bool {
 	switch kind {
-	case opThread, opMessage, opStatus, opJob, opAudit:
+	case opThread, opMessage, opStatus, opMembers, opJob, opAudit:
 		return true
 	}
 	return false

@@ -129,7 +129,7 @@ func (e *Engine) claimRuntime(j *job, sess *SessionView, now int64) (a Attempt, 
 // failure of an agent; it ends a row of equal ones.
 func (t *thread) count(s *jobState) {
 	switch {
-	case !s.Ended || s.Code == codeClosed || s.Code == codeAutoBlocked:
+	case !s.Ended || s.Code == codeClosed || s.Code == codeAutoBlocked || s.Code == codeCancelled:
 	case s.Code == codeInterrupted:
 		t.loop.Code, t.loop.Same = s.Code, 0
 	case JobStatus(s.Status) != JobFailed:
@@ -244,7 +244,8 @@ func (e *Engine) protect(t *thread, now int64) {
 	rec.Audit.Payload = changePayload(t.status, &Change{To: Blocked, Reason: reason})
 	t.index = e.recordAudited(opStatus, &rec, &rec.Audit)
 	t.status, t.updated = Blocked, rec.At
-	e.failAll(t, codeAutoBlocked, now)
+	e.directory.touch(t)
+	e.failAll(t, codeAutoBlocked, now, nil)
 	p := &Post{Kind: System, Body: []byte("The thread was blocked: " + reason), Metadata: []byte(`{"event_type":"thread_escalated","reason":"` + reason + `"}`)}
 	var out Posted
 	e.appendTo(t, a, p, nil, nil, now, &out)

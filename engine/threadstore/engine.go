@@ -3,6 +3,8 @@
 // token and no clock.
 //
 //	Create, Get, Post, Read, Ack, SetStatus    one method each, atomic per thread
+//	SetParticipants, Threads                   membership, lists
+//	Watch                                      notifications of durable changes
 //	Heartbeat                                  the registry of runtimes
 //	Machine                                    the state in a journal (engine/store)
 //
@@ -104,7 +106,9 @@ type Engine struct {
 	keys     *keyindex.Index   // of what is in disk
 	expirers map[byte]*expirer // by the kind of row, guarded by storing
 
-	numbers numbers
+	numbers   numbers
+	directory directory
+	watches   watches
 
 	windows chan struct{} // one for each that is in memory
 
@@ -156,6 +160,8 @@ func New(cfg Config) *Engine {
 	e.rejections.callers = map[agentKey]*rejecting{}
 	e.SetPostRates(PostRates{cfg.PostsPerAgent, cfg.PostsPerThread})
 	e.jobs.init()
+	e.directory.workspaces = map[string]*workspace{}
+	e.watches.workspaces, e.watches.ready = map[string]*watched{}, make(chan struct{}, 1)
 	return e
 }
 
@@ -172,6 +178,7 @@ func (e *Engine) Join(s *store.Store) { e.store = s }
 func (e *Engine) Start() {
 	e.stopped.Go(e.keepStoring)
 	e.stopped.Go(e.keepSessions)
+	e.stopped.Go(e.keepWaking)
 }
 
 // Close ends what Start began. Rows that wait are in the journal.
@@ -219,10 +226,12 @@ func (e *Engine) open(a *Actor, id []byte, member bool) (*thread, Code) {
 		return nil, NoThread
 	case t.made.Workspace != a.Workspace:
 		return nil, OtherWorkspace
-	case member && !t.member(a.Agent):
-		return nil, NotMember
 	}
 	t.mu.Lock()
+	if member && !t.member(a.Agent) {
+		t.mu.Unlock()
+		return nil, NotMember
+	}
 	return t, OK
 }
 

@@ -28,10 +28,11 @@ func (e *Engine) fail(j *job, code string, now int64) {
 	e.end(j, now)
 }
 
-// failAll ends the jobs of a thread without success. Caller holds t.mu and jobs.mu.
-func (e *Engine) failAll(t *thread, code string, now int64) {
+// failAll ends the jobs of a thread that are selected without success; nil selects all. Caller
+// holds t.mu and jobs.mu.
+func (e *Engine) failAll(t *thread, code string, now int64, selects func(*job) bool) {
 	for _, j := range e.jobs.open {
-		if j.thread == t {
+		if j.thread == t && (selects == nil || selects(j)) {
 			e.fail(j, code, now)
 		}
 	}

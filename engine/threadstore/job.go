@@ -48,6 +48,7 @@ const (
 	codeResumeFailed = "FALLBACK_RESUME_FAILED"
 	codeClosed       = "THREAD_CLOSED"
 	codeAutoBlocked  = "THREAD_AUTO_BLOCKED"
+	codeCancelled    = "CANCELLED" // the target is no participant any more
 	codeInterrupted  = "INTERRUPTED"
 )
 

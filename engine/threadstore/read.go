@@ -37,10 +37,24 @@ type Page struct {
 	Index journal.Index
 }
 
+// Frame is what stands around each message of a page.
+type Frame struct {
+	// Before appends what precedes message seq.
+	Before func(dst []byte, seq uint64) []byte
+	After  []byte
+	// Bytes bounds the page, but for its first message.
+	Bytes int
+}
+
 // Read appends the messages after since, at most limit, as elements of a JSON array (threads §4.4).
 // Messages that are not durable are not there, but for those that the actor has seen. With wait it
 // reads what is not in memory. A page from memory does not allocate if dst has room.
 func (e *Engine) Read(a *Actor, id []byte, since uint64, limit int, wait bool, dst []byte) (_ []byte, p Page, _ Refusal) {
+	return e.ReadFramed(a, id, since, limit, wait, nil, dst)
+}
+
+// ReadFramed is Read with other text than commas around the messages.
+func (e *Engine) ReadFramed(a *Actor, id []byte, since uint64, limit int, wait bool, f *Frame, dst []byte) (_ []byte, p Page, _ Refusal) {
 	t, code := e.open(a, id, a.Rank == Participant)
 	if code != OK {
 		return dst, p, Refusal{Code: code}
@@ -51,13 +65,13 @@ func (e *Engine) Read(a *Actor, id []byte, since uint64, limit int, wait bool, d
 	for full := false; ; t.mu.Lock() {
 		var err error
 		var cold uint64
-		dst, full, cold, err = t.readHot(dst, start, &p, last)
+		dst, full, cold, err = t.readHot(dst, start, &p, last, f)
 		t.mu.Unlock()
 		if cold > 0 && err == nil {
 			if !wait {
 				return dst, Page{Cold: true}, Refusal{}
 			}
-			dst, p, full, err = e.readRows(t, dst, start, p, cold)
+			dst, p, full, err = e.readRows(t, dst, start, p, cold, f)
 		}
 		if err != nil {
 			return dst[:start], p, Refusal{Code: Failed, Err: err}
@@ -72,7 +86,7 @@ func (e *Engine) Read(a *Actor, id []byte, since uint64, limit int, wait bool, d
 // readHot appends the messages behind p.Next up to last to the page that begins at start, if they
 // are in memory; else cold is the last one to read from the rows. full reports that the page has no
 // more room. Caller holds mu.
-func (t *thread) readHot(dst []byte, start int, p *Page, last uint64) (_ []byte, full bool, cold uint64, err error) {
+func (t *thread) readHot(dst []byte, start int, p *Page, last uint64, f *Frame) (_ []byte, full bool, cold uint64, err error) {
 	first := t.latest - uint64(len(t.hot)) + 1
 	if p.Next < last && p.Next+1 < first {
 		return dst, false, min(last, first-1), nil
@@ -83,7 +97,7 @@ func (t *thread) readHot(dst []byte, start int, p *Page, last uint64) (_ []byte,
 		if m, err = parseRow(r.row()); err != nil {
 			return dst, false, 0, err
 		}
-		if dst, full = m.appendToPage(dst, start, p.Next+1); !full {
+		if dst, full = m.appendToPage(dst, start, p.Next+1, f); !full {
 			p.Next, p.Index = p.Next+1, max(p.Index, r.index)
 		}
 	}
@@ -92,8 +106,15 @@ func (t *thread) readHot(dst []byte, start int, p *Page, last uint64) (_ []byte,
 
 // appendToPage appends message seq to a page that begins at start. full reports that it has no
 // room.
-func (m *message) appendToPage(dst []byte, start int, seq uint64) (_ []byte, full bool) {
+func (m *message) appendToPage(dst []byte, start int, seq uint64, f *Frame) (_ []byte, full bool) {
 	end := len(dst)
+	if f != nil {
+		dst = append(m.appendJSON(f.Before(dst, seq), seq), f.After...)
+		if end > start && len(dst)-start > f.Bytes {
+			return dst[:end], true
+		}
+		return dst, false
+	}
 	if end == start {
 		return m.appendJSON(dst, seq), false
 	}
@@ -104,9 +125,9 @@ func (m *message) appendToPage(dst []byte, start int, seq uint64) (_ []byte, ful
 }
 
 // readRows is readHot for rows. Messages do not change, so it holds no lock.
-func (e *Engine) readRows(t *thread, dst []byte, start int, p Page, last uint64) (_ []byte, _ Page, full bool, err error) {
+func (e *Engine) readRows(t *thread, dst []byte, start int, p Page, last uint64, f *Frame) (_ []byte, _ Page, full bool, err error) {
 	err = e.eachRow(t, p.Next+1, last, func(m *message) bool {
-		if dst, full = m.appendToPage(dst, start, p.Next+1); !full {
+		if dst, full = m.appendToPage(dst, start, p.Next+1, f); !full {
 			p.Next++
 		}
 		return !full

@@ -14,7 +14,7 @@ import (
 
 //msgp:tuple threadMade messagePosted cursorMoved statusChanged auditEvent sessionState
 //msgp:tuple cursorState threadState engineState jobState notified unread loop
-//msgp:tuple archived archivedSet archiveState
+//msgp:tuple archived archivedSet archiveState participantsChanged
 //msgp:ignore Record
 
 // The kinds of records. Those of a snapshot are upper case.
@@ -28,6 +28,7 @@ const (
 	opJob     = 'j' // jobState
 	opNotify  = 'n' // notified
 	opArchive = 'r' // archived
+	opMembers = 'p' // participantsChanged
 
 	snapEngine  = 'E' // engineState
 	snapThread  = 'T' // threadState
@@ -48,6 +49,7 @@ var (
 		opJob:     func() unmarshaler { return new(jobState) },
 		opNotify:  func() unmarshaler { return new(notified) },
 		opArchive: func() unmarshaler { return new(archived) },
+		opMembers: func() unmarshaler { return new(participantsChanged) },
 	}
 	snapshot = map[byte]func() unmarshaler{
 		snapEngine:  func() unmarshaler { return new(engineState) },
@@ -126,6 +128,15 @@ type statusChanged struct {
 	At     int64
 	Status uint8
 	Audit  auditEvent
+}
+
+// participantsChanged adds participants to a thread, and then removes some.
+type participantsChanged struct {
+	Number  uint64
+	At      int64
+	Added   []string
+	Removed []string
+	Audit   auditEvent
 }
 
 // auditEvent is one row of the audit log (threads §3.3). Its number is the index of its record.
@@ -267,7 +278,7 @@ type Record struct {
 }
 
 var recordNames = map[byte]string{opThread: "create", opMessage: "message", opCursor: "cursor", opStatus: "status", opSession: "session",
-	opAudit: "audit", opJob: "job", opNotify: "notified", opArchive: "archived"}
+	opAudit: "audit", opJob: "job", opNotify: "notified", opArchive: "archived", opMembers: "participants"}
 
 // ParseRecord decodes a record without its tag. It checks kind and parts; only a replay shows
 // whether it fits the state.
@@ -298,6 +309,8 @@ func (r *Record) Append(b jsonx.Builder) jsonx.Builder {
 		return appendAt(b.Int("thread", int64(m.Number)).Text("agent_id", m.Agent).Int("seq", int64(m.Cursor.Seq)), m.Cursor.At)
 	case *statusChanged:
 		return appendAudited(b.Int("thread", int64(m.Number)).Text("status", Status(min(m.Status, uint8(Closed))).String()), &m.Audit)
+	case *participantsChanged:
+		return appendAudited(b.Int("thread", int64(m.Number)).Texts("added", m.Added).Texts("removed", m.Removed), &m.Audit)
 	case *sessionState:
 		b = b.Text("workspace_id", m.Workspace).Text("agent_id", m.Agent).Text("session_id", m.Session).Text("runtime", m.Runtime)
 		return appendAt(b, m.At)

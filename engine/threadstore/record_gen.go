@@ -814,6 +814,110 @@ func (z notified) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *participantsChanged) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// array header, size 5
+	o = append(o, 0x95)
+	o = msgp.AppendUint64(o, z.Number)
+	o = msgp.AppendInt64(o, z.At)
+	o = msgp.AppendArrayHeader(o, uint32(len(z.Added)))
+	for za0001 := range z.Added {
+		o = msgp.AppendString(o, z.Added[za0001])
+	}
+	o = msgp.AppendArrayHeader(o, uint32(len(z.Removed)))
+	for za0002 := range z.Removed {
+		o = msgp.AppendString(o, z.Removed[za0002])
+	}
+	o, err = z.Audit.MarshalMsg(o)
+	if err != nil {
+		err = msgp.WrapError(err, "Audit")
+		return
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *participantsChanged) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadArrayHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 != 5 {
+		err = msgp.ArrayError{Wanted: 5, Got: zb0001}
+		return
+	}
+	z.Number, bts, err = msgp.ReadUint64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Number")
+		return
+	}
+	z.At, bts, err = msgp.ReadInt64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "At")
+		return
+	}
+	var zb0002 uint32
+	zb0002, bts, err = msgp.ReadArrayHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Added")
+		return
+	}
+	if cap(z.Added) >= int(zb0002) {
+		z.Added = (z.Added)[:zb0002]
+	} else {
+		z.Added = make([]string, zb0002)
+	}
+	for za0001 := range z.Added {
+		z.Added[za0001], bts, err = msgp.ReadStringBytes(bts)
+		if err != nil {
+			err = msgp.WrapError(err, "Added", za0001)
+			return
+		}
+	}
+	var zb0003 uint32
+	zb0003, bts, err = msgp.ReadArrayHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Removed")
+		return
+	}
+	if cap(z.Removed) >= int(zb0003) {
+		z.Removed = (z.Removed)[:zb0003]
+	} else {
+		z.Removed = make([]string, zb0003)
+	}
+	for za0002 := range z.Removed {
+		z.Removed[za0002], bts, err = msgp.ReadStringBytes(bts)
+		if err != nil {
+			err = msgp.WrapError(err, "Removed", za0002)
+			return
+		}
+	}
+	bts, err = z.Audit.UnmarshalMsg(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Audit")
+		return
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *participantsChanged) Msgsize() (s int) {
+	s = 1 + msgp.Uint64Size + msgp.Int64Size + msgp.ArrayHeaderSize
+	for za0001 := range z.Added {
+		s += msgp.StringPrefixSize + len(z.Added[za0001])
+	}
+	s += msgp.ArrayHeaderSize
+	for za0002 := range z.Removed {
+		s += msgp.StringPrefixSize + len(z.Removed[za0002])
+	}
+	s += z.Audit.Msgsize()
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *sessionState) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// array header, size 9

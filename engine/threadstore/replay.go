@@ -18,7 +18,7 @@ const maxReplayed = 8 << 20
 
 // Recovering implements store.Ordered.
 func (r *replay) Recovering(on bool) {
-	if on {
+	if r.e.directory.off = on; on {
 		return
 	}
 	if err := r.join(); err != nil {
@@ -26,6 +26,9 @@ func (r *replay) Recovering(on bool) {
 	}
 	r.threads = nil
 	r.e.numbers.sort()
+	for _, t := range r.e.numbers.list {
+		r.e.directory.add(t)
+	}
 }
 
 // Latest implements store.Ordered: the records carry no reading of the monotonic clock.
@@ -136,6 +139,13 @@ func (r *replay) apply(made unmarshaler, index journal.Index) error {
 			if t.index, t.status, t.updated = index, Status(m.Status), m.At; m.Audit.Operation == opAutoBlock {
 				t.loop = loop{}
 			}
+		}
+		return err
+	case *participantsChanged:
+		r.event(&m.Audit, index)
+		t, err := r.find(m.Number)
+		if err == nil && index > t.index {
+			t.setParticipants(m, index)
 		}
 		return err
 	case *sessionState:

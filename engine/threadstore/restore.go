@@ -131,6 +131,8 @@ func (x *restorer) take(index journal.Index, rec []byte) error {
 		e.addEvent(&x.hot, &m.Audit, index)
 	case *statusChanged:
 		e.addEvent(&x.hot, &m.Audit, index)
+	case *participantsChanged:
+		e.addEvent(&x.hot, &m.Audit, index)
 	case *auditEvent:
 		e.addEvent(&x.hot, m, index)
 	case *jobState:

@@ -139,7 +139,7 @@ func (r *rig) open() {
 	r.Join(r.st)
 	s, err := r.disk.Open()
 	if err == nil {
-		r.log, err = journal.Open(s, journal.Config{Mode: journal.Always})
+		r.log, err = journal.Open(s, journal.Config{Mode: journal.Always, OnDurable: func(uint64) { r.Engine.Durable() }})
 	}
 	if err == nil {
 		err = r.st.Recover(r.log, store.RecoverOptions{Full: func() bool { return r.full != nil && r.full() }})

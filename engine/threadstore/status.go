@@ -65,9 +65,10 @@ func (e *Engine) SetStatus(a *Actor, id []byte, c *Change, now int64) (v View, r
 	}
 	rec.Audit.Payload = changePayload(t.status, c)
 	t.index = e.recordAudited(opStatus, &rec, &rec.Audit)
+	e.directory.touch(t)
 	if t.status, t.updated = c.To, rec.At; c.To == Closed {
 		e.jobs.mu.Lock()
-		e.failAll(t, codeClosed, now)
+		e.failAll(t, codeClosed, now, nil)
 		e.jobs.mu.Unlock()
 	}
 	return t.view(), Receipt{Index: t.index, At: rec.At}, Refusal{}

@@ -8,11 +8,15 @@ import (
 	"trunkline/engine/journal"
 )
 
-// thread is one thread. mu is its serial writer; made is never written after the thread is found.
+// thread is one thread. mu is its serial writer. Of made only Participants changes, under mu, to
+// another slice.
 type thread struct {
 	made threadMade
 
 	mu      sync.Mutex
+	watched *watched // nil: no watcher, and no change that one has to know of
+	moved   bool     // updated is later than placed
+	placed  int64    // where directory has the thread; guarded by directory.mu
 	status  Status
 	updated int64
 	index   journal.Index // of the last change
@@ -107,6 +111,9 @@ func (e *Engine) Create(a *Actor, n *NewThread, now int64) (id string, r Receipt
 	index := e.recordAudited(opThread, &made, &made.Audit)
 	t := &thread{made: made, updated: now, index: index}
 	e.link(t, hash)
+	t.mu.Lock()
+	e.changed(t, index, 1)
+	t.mu.Unlock()
 	return made.ID, Receipt{Index: index, At: now}, Refusal{}
 }
 
@@ -121,19 +128,20 @@ func (e *Engine) link(t *thread, hash keyHash) {
 	s.mu.Lock()
 	s.threads[t.made.ID] = t
 	s.mu.Unlock()
+	e.directory.add(t)
 }
 
 // valid reports whether a key that was used at a time is still known.
 func (e *Engine) valid(at, now int64) bool { return e.cfg.KeyWindow == 0 || now < at+e.cfg.KeyWindow }
 
 // Get returns a thread (threads §4.2). Any actor of its workspace may see it.
-func (e *Engine) Get(a *Actor, id []byte) (v View, index journal.Index, _ Refusal) {
+func (e *Engine) Get(a *Actor, id []byte) (v Summarized, index journal.Index, _ Refusal) {
 	t, code := e.open(a, id, false)
 	if code != OK {
 		return v, 0, Refusal{Code: code}
 	}
 	defer t.mu.Unlock()
-	return t.view(), t.index, Refusal{}
+	return t.summarized(a), t.index, Refusal{}
 }
 
 func (t *thread) view() View {

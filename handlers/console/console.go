@@ -126,6 +126,11 @@ func (c *Console) route() {
 	if src.Subscribe != nil {
 		c.mux.HandleFunc("GET "+root+"topic/live", c.liveTopic)
 	}
+	if c.cfg.Source.Thread != nil {
+		c.mux.HandleFunc("GET "+root+"thread/live", c.liveThread)
+		c.mux.HandleFunc("POST "+root+"thread/post", c.postMessage)
+		c.mux.HandleFunc("POST "+root+"thread/close", c.closeThread)
+	}
 	if src.Terminate != nil {
 		c.mux.HandleFunc("POST "+root+"process/terminate", c.terminate)
 	}

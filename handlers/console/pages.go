@@ -170,6 +170,7 @@ type threadView struct {
 	ThreadDetail
 	Earlier string `json:"-"` // the path of the page before; empty: there is none
 	Later   string `json:"-"`
+	Live    string `json:"-"` // where the messages behind those come from; empty on an earlier page
 }
 
 func loadThread(c *Console, _ *http.Request, q *query) (any, error) {
@@ -191,6 +192,8 @@ func loadThread(c *Console, _ *http.Request, q *query) (any, error) {
 	}
 	if t.More {
 		v.Later = q.with(root+"thread", "after", t.Next)
+	} else {
+		v.Live = liveThreadPath(id, t.Next)
 	}
 	return v, nil
 }

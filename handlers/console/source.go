@@ -21,6 +21,10 @@ type Source struct {
 	// Threads lists agent threads, newest first, Thread shows the messages of one after a number.
 	Threads func(f ThreadFilter) ThreadList
 	Thread  func(id string, after uint64, limit int) (ThreadDetail, error)
+	// FollowThread calls show with the messages behind a number as they become durable, until ctx
+	// ends or show fails. PostMessage and CloseThread return when the change is durable.
+	FollowThread             func(ctx context.Context, id string, after uint64, show func([]Message) error) error
+	PostMessage, CloseThread func(ctx context.Context, id, text string) error
 	// Projects lists the open projects, Project shows one with its last events.
 	Projects func() []Project
 	Project  func(id string, limit int) (ProjectDetail, error)
@@ -155,7 +159,9 @@ type Thread struct {
 // ThreadDetail is an agent thread with some of its messages.
 type ThreadDetail struct {
 	Thread
-	Messages []Message `json:"messages"`
+	Messages []Message      `json:"messages"`
+	Readers  []ThreadReader `json:"readers"`
+	Jobs     []ThreadJob    `json:"jobs"`
 	// Next is the number to go on after, More whether messages follow.
 	Next uint64 `json:"next_after"`
 	More bool   `json:"more"`

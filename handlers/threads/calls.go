@@ -1,8 +1,10 @@
 package threads
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
+	"time"
 
 	"trunkline/codec/jsonx"
 	"trunkline/engine/threadstore"
@@ -50,9 +52,7 @@ func (c *call) get(dst []byte) []byte {
 		return dst
 	}
 	c.out.Index = index
-	b := jsonx.Build(dst).Text("thread_id", v.ID).Text("workspace_id", v.Workspace).Text("title", v.Title)
-	b = b.Text("type", v.Type.String()).Text("status", v.Status.String()).Texts("participants", v.Participants)
-	return timed(timed(b, "created_at", v.Created), "updated_at", v.Updated).End()
+	return appendThread(dst, &v)
 }
 
 func (c *call) post(dst []byte) []byte {
@@ -81,8 +81,13 @@ func (c *call) post(dst []byte) []byte {
 
 func (c *call) read(dst []byte) []byte {
 	dst = append(dst, `{"messages":[`...)
+	start := len(dst)
 	dst, p, ref := c.s.engine.Read(&c.actor, c.in.Thread(), uint64(c.in.Since()), int(c.in.Limit()), !c.caller.NoWait, dst)
 	if c.refuse(ref) {
+		return dst
+	}
+	if ms := c.in.WaitMillis(); ms > 0 && len(dst) == start && !p.Cold && !c.caller.Waited {
+		c.out.Wait = &method.Wait{Thread: bytes.Clone(c.in.Thread()), Since: uint64(c.in.Since()), For: time.Duration(ms) * time.Millisecond}
 		return dst
 	}
 	c.out.Waits, c.out.Index = p.Cold, p.Index

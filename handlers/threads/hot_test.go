@@ -16,6 +16,7 @@ import (
 	"trunkline/engine/store/rows"
 	"trunkline/engine/threadstore"
 	"trunkline/handlers/threads"
+	"trunkline/handlers/threads/follow"
 	"trunkline/handlers/threads/lines"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
@@ -59,7 +60,7 @@ func newHot(t testing.TB) *hot {
 	}
 	service := threads.New(threads.Config{Engine: engine, Await: st.Await, Busy: func(string) bool { return false }})
 	gate := &connection.Gate{Journal: func() connection.Journal { return nil }}
-	srv := lines.New(lines.Config{Dispatcher: service, Verifier: trusting{}, Peers: token.NewPeers(0), Gate: gate, Lookup: method.Lookup, NewRequestID: engine.AppendRequestID, Logger: slog.New(slog.DiscardHandler)})
+	srv := lines.New(lines.Config{Dispatcher: service, Verifier: trusting{}, Follow: follow.New(follow.Config{Engine: engine, Verifier: trusting{}}), Peers: token.NewPeers(0), Gate: gate, Lookup: method.Lookup, NewRequestID: engine.AppendRequestID, Logger: slog.New(slog.DiscardHandler)})
 	h := &hot{t: t, port: connection.NewPort(1, "x"), wakes: make(owner, 1), out: make([]byte, 0, 1<<20)}
 	h.port.SetOwner(h.wakes)
 	h.s = srv.Open(h.port)

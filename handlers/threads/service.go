@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"trunkline/codec/jsonx"
 	"trunkline/engine/threadstore"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
@@ -83,6 +82,7 @@ func New(cfg Config) *Service {
 func handlers() map[string]handler {
 	return map[string]handler{
 		method.AckRead: (*call).ack, method.Create: (*call).create, method.Get: (*call).get, method.Heartbeat: (*call).heartbeat,
+		method.List: (*call).list, method.Members: (*call).members,
 		method.Post: (*call).post, method.Read: (*call).read, method.Summarize: (*call).summarize, method.Trigger: (*call).trigger,
 		method.UpdateState: (*call).update,
 	}
@@ -104,7 +104,7 @@ func (s *Service) Call(dst []byte, caller *method.Caller, row *method.Row, doc [
 	}
 	out, o = c.run(dst, doc), c.out
 	o.Index = max(o.Index, s.engine.Confirm())
-	if o.Fault != nil || o.Waits {
+	if o.Fault != nil || o.Waits || o.Wait != nil {
 		out = out[:start]
 	}
 	c.caller, c.row, c.out = nil, nil, method.Outcome{}
@@ -202,54 +202,10 @@ func (c *call) refuse(r threadstore.Refusal) bool {
 	return true
 }
 
-func details() jsonx.Builder { return jsonx.Build(nil) }
-
-// fault returns how a refusal of the engine is answered (threads §3.4).
+// fault returns how a refusal of the engine is answered.
 func (s *Service) fault(r *threadstore.Refusal) *method.Fault {
-	switch r.Code {
-	case threadstore.NoThread:
-		return &method.Fault{Condition: method.NotFound, Message: "thread_id names no thread"}
-	case threadstore.OtherWorkspace:
-		return &method.Fault{Condition: method.OtherWorkspace, Message: "thread_id names a thread of another workspace"}
-	case threadstore.NotMember:
-		return &method.Fault{Condition: method.Forbidden, Message: "the caller is not a participant of the thread"}
-	case threadstore.NoMessage:
-		return &method.Fault{Condition: method.NoSuchMessage, Message: "in_reply_to names no message of the thread"}
-	case threadstore.ThreadClosed:
-		return &method.Fault{Condition: method.Conflict, Message: "the thread is closed", Details: details().Text("current_status", r.Status.String()).End()}
-	case threadstore.KeyReused:
-		return &method.Fault{Condition: method.KeyReused, Message: "idempotency_key was used with another payload"}
-	case threadstore.RateLimited:
-		return &method.Fault{Condition: method.RateLimited, Message: "too many messages", Details: details().Int("retry_after_ms", r.N).End()}
-	case threadstore.TooMany:
-		return &method.Fault{Condition: method.RateLimited, Message: "a table of the server is full", Details: details().Int("retry_after_ms", 1000).End()}
-	case threadstore.AckBeyond:
-		return &method.Fault{Condition: method.Invalid, Message: "last_read_seq is beyond the latest message", Details: details().Int("latest_seq", r.N).End()}
-	case threadstore.AckBehind:
-		return &method.Fault{Condition: method.Conflict, Message: "last_read_seq is behind the cursor", Details: details().Int("current_last_read_seq", r.N).End()}
-	case threadstore.BadTransition:
-		return &method.Fault{Condition: method.BadTransition, Message: "a thread that is " + r.From.String() + " does not become " + r.Status.String(),
-			Details: details().Text("from_status", r.From.String()).Text("to_status", r.Status.String()).End()}
-	case threadstore.NeedsAuthority:
-		return &method.Fault{Condition: method.NoAuthority, Message: "only a coordinator or an operator may change the status so"}
-	case threadstore.NeedsOverride:
-		return &method.Fault{Condition: method.NoAuthority, Message: "a blocked thread is closed by an override: reason has to begin so",
-			Details: details().Texts("required_reason_prefixes", threadstore.OverridePrefixes()).End()}
-	case threadstore.SessionHeld:
-		return &method.Fault{Condition: method.Conflict, Message: "session_id is that of another agent"}
-	case threadstore.SeqExhausted:
-		return &method.Fault{Condition: method.Conflict, Message: "the thread takes no more messages"}
-	case threadstore.NoTarget:
-		return &method.Fault{Condition: method.Invalid, Message: "target_agent_id is not a participant of the thread"}
-	case threadstore.Unmanaged:
-		return &method.Fault{Condition: method.UnmanagedRuntime, Message: "the runtime of the target is not managed, and there is no fallback"}
-	case threadstore.NoRuntime:
-		return &method.Fault{Condition: method.WakeFailed, Message: "the target has no live runtime, and there is no fallback"}
-	case threadstore.HumanBusy:
-		return &method.Fault{Condition: method.HumanBusy, Message: "a person uses the runtime of the target"}
-	case threadstore.NotStored:
-		return &method.Fault{Condition: method.Unavailable, Message: "changes cannot be stored now"}
+	if r.Code == threadstore.Failed {
+		s.cfg.Logger.Error("cannot read a message", "error", r.Err)
 	}
-	s.cfg.Logger.Error("a message cannot be read", "error", r.Err)
-	return &method.Fault{Condition: method.Unavailable, Message: "stored messages cannot be read now"}
+	return method.Refused(r)
 }

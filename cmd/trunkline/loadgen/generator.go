@@ -215,7 +215,16 @@ func run(ctx context.Context, p Plan, observe func(Sample), newAlarm alarm, secr
 	if err != nil {
 		return nil, err
 	}
-	return g.measure(ctx, ncs, observe, newAlarm), nil
+	w, err := g.watch(ctx)
+	if err != nil {
+		for _, nc := range ncs {
+			nc.Close()
+		}
+		return nil, err
+	}
+	r := g.measure(ctx, ncs, observe, newAlarm)
+	r.Watched = w.stop()
+	return r, nil
 }
 
 // measure is the run itself, on connections that are made.

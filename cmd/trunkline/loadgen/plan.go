@@ -114,6 +114,8 @@ type Plan struct {
 	// Threads is how many threads {{thread}} stands for, which the connections share evenly; 0 is
 	// one for each of them. For ProtocolThreads only.
 	Threads int
+	// Watch has them followed while the run lasts.
+	Watch Watch
 	// Warmup comes before Duration, which is measured; only the latter counts in Result.Total.
 	Warmup, Duration time.Duration
 	// Count ends the run once so many requests are measured, 0 never.
@@ -134,7 +136,7 @@ type Plan struct {
 // Check returns what is wrong with the plan, and completes its mix: names get their service,
 // methods without a body the one that is built in. Run does it, too.
 func (p *Plan) Check() error {
-	for _, check := range []func() error{p.checkTarget, p.checkSchedule, p.checkBounds, p.checkMix} {
+	for _, check := range []func() error{p.checkTarget, p.checkSchedule, p.checkBounds, p.checkWatch, p.checkMix} {
 		if err := check(); err != nil {
 			return err
 		}

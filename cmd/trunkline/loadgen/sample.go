@@ -95,6 +95,8 @@ type Result struct {
 	// Stopped is set when the context ended the run before its time: what was due then and not
 	// answered counts nowhere but in Due.
 	Stopped bool
+	// Watched is what the subscriptions have received.
+	Watched *Watched
 }
 
 // shard takes what the connections that belong to it have to count. A connection takes its lock

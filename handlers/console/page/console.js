@@ -36,6 +36,23 @@ function eventRow(event) {
   return row;
 }
 
+function messageRow(message) {
+  const row = document.createElement("tr");
+  const seq = cell("th", String(message.seq));
+  seq.className = "n";
+  const when = document.createElement("td");
+  const time = when.appendChild(document.createElement("time"));
+  time.dateTime = time.title = time.textContent = message.created_at;
+  const text = cell("td", message.body);
+  text.className = "text";
+  if (message.metadata) {
+    text.appendChild(document.createElement("br"));
+    text.appendChild(document.createElement("code")).textContent = JSON.stringify(message.metadata);
+  }
+  row.append(seq, when, cell("td", message.kind), cell("td", message.sender_agent_id), text);
+  return row;
+}
+
 function gapRow(event) {
   const row = document.createElement("tr");
   row.className = "gap";
@@ -58,8 +75,9 @@ function follow(place) {
 
   const show = () => { state.textContent = paused ? `Paused${waiting.length ? `, ${waiting.length} new` : ""}.` : "Live."; };
   const addRows = (rows) => {
-    for (const row of rows) place.prepend(row);
-    while (max && place.rows.length > max) place.lastElementChild.remove();
+    const end = place.dataset.end;
+    for (const row of rows) end ? place.append(row) : place.prepend(row);
+    while (max && place.rows.length > max) (end ? place.firstElementChild : place.lastElementChild).remove();
   };
   const setValues = (texts) => {
     for (const [id, text] of Object.entries(texts)) {
@@ -83,6 +101,7 @@ function follow(place) {
 
   const source = new EventSource(place.dataset.live);
   source.addEventListener("row", (e) => take(eventRow(JSON.parse(e.data))));
+  source.addEventListener("message", (e) => { if (e.data) take(messageRow(JSON.parse(e.data))); });
   source.addEventListener("gap", (e) => take(gapRow(JSON.parse(e.data))));
   source.addEventListener("values", (e) => {
     const texts = JSON.parse(e.data);

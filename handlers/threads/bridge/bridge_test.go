@@ -150,7 +150,7 @@ func TestBothEras(t *testing.T) {
 	b := startBackend(t)
 	c := launch(t, Config{URL: b.URL + "/"})
 	c.send(hello)
-	c.want(`"protocolVersion":"2025-06-18"`, `"capabilities":{"tools":{}}`, `"name":"threads"`)
+	c.want(`"protocolVersion":"2025-06-18"`, `"capabilities":{"prompts":{},"resources":{},"tools":{}}`, `"name":"threads"`)
 	c.send(call(1, "ack_read", `{ "a":1e2 }`))
 	c.want(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\"ok\":true}"}],"structuredContent":{"ok":true}}}`)
 	if want := `POST /v1/ack_read Bearer tok application/json { "a":1e2 }`; b.last() != want {

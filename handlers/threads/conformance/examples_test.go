@@ -32,7 +32,7 @@ func TestExamples(t *testing.T) {
 	s := start(t, "SUPERVISOR_MODE=off")
 	id := s.create()
 	th := `{"thread_id":"` + id + `"`
-	s.want("get_thread", reviewer, th+`}`, 200, `{"thread_id":"<TH>","workspace_id":"wk_mobile_core","title":"Mapper review","type":"workflow","status":"active","participants":["executioner_agent","reviewer_agent"],"created_at":"<TS>","updated_at":"<TS>"}`)
+	s.want("get_thread", reviewer, th+`}`, 200, `{"thread_id":"<TH>","workspace_id":"wk_mobile_core","title":"Mapper review","type":"workflow","status":"active","participants":["executioner_agent","reviewer_agent"],"created_at":"<TS>","updated_at":"<TS>","latest_seq":0,"last_read_seq":0,"unread":0}`)
 	post := th + `,"schema_version":1,"kind":"event","body":"Null fallback missing","metadata":{"event_type":"finding_reported","severity":"high","finding_id":"F1"},"idempotency_key":"f-1"}`
 	first := s.want("post_message", reviewer, post, 200, `{"message_id":"<MSG>","seq":1,"thread_status":"active","created_at":"<TS>"}`)
 	if again := s.post("post_message", reviewer, post); again.text != first.text || again.header.Get("X-Idempotent-Replay") != "true" || first.header.Get("X-Idempotent-Replay") != "" {

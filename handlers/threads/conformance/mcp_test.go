@@ -130,10 +130,10 @@ func TestMCP(t *testing.T) {
 	}
 	for _, v := range []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} {
 		era := []string{"Mcp-Protocol-Version", v}
-		f("hello "+v, hello(v), nil, 200, `"protocolVersion":"`+v+`"`, `"capabilities":{"tools":{}}`, `"name":"threads"`)
+		f("hello "+v, hello(v), nil, 200, `"protocolVersion":"`+v+`"`, `"capabilities":{"prompts":{},"resources":{},"tools":{}}`, `"name":"threads"`)
 		f("list "+v, list, era, 200, `"tools":[`)
 		f("call "+v, call, era, 200, ok)
-		for _, name := range []string{"nope", "prompts/list", "resources/list", "resources/templates/list",
+		for _, name := range []string{"nope", "resources/subscribe", "resources/unsubscribe",
 			"logging/setLevel", "completion/complete"} {
 			f(name+" "+v, rpc(name, ""), era, 200, `"code":-32601`)
 		}
@@ -219,7 +219,7 @@ func TestTools(t *testing.T) {
 		}
 		first = a.text
 		r := &list.Result
-		if r.TTL != 3_600_000 || r.Scope != "public" || len(r.Tools) != 9 || !slices.IsSortedFunc(r.Tools, func(a, b tool) int { return strings.Compare(a.Name, b.Name) }) {
+		if r.TTL != 3_600_000 || r.Scope != "public" || len(r.Tools) != len(method.Rows) || !slices.IsSortedFunc(r.Tools, func(a, b tool) int { return strings.Compare(a.Name, b.Name) }) {
 			t.Errorf("%s", a.text)
 		}
 		for i, got := range r.Tools {
@@ -265,7 +265,7 @@ func TestTools(t *testing.T) {
 		t.Error(a.text)
 	}
 	a := s.mcp(rpc("server/discover", `"_meta":{`+version+`,`+able+`}`), latest("server/discover", "")...)
-	for _, part := range []string{`"ttlMs":3600000`, `"cacheScope":"public"`, `"capabilities":{"tools":{}}`, `"name":"threads"`, newEra} {
+	for _, part := range []string{`"ttlMs":3600000`, `"cacheScope":"public"`, `"capabilities":{"prompts":{},"resources":{"subscribe":true},"tools":{}}`, `"name":"threads"`, newEra} {
 		if !strings.Contains(a.text, part) {
 			t.Errorf("%s lacks %s", a.text, part)
 		}

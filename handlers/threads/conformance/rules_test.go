@@ -18,6 +18,8 @@ var inputs = map[string]string{
 	"post_message":         `{"thread_id":"$TH","schema_version":1,"kind":"chat","body":"x"`,
 	"read_messages":        `{"thread_id":"$TH"`,
 	"summarize_thread":     `{"thread_id":"$TH"`,
+	"list_threads":         `{"order":"created"`,
+	"update_participants":  `{"thread_id":"$TH","add":["helper_agent"],"reason":"r"`,
 	"trigger_participant":  `{"thread_id":"$TH","target_agent_id":"reviewer_agent","reason":"r","trigger_prompt":"x"`,
 	"update_thread_status": `{"thread_id":"$TH","status":"active","reason":"r"`,
 }
@@ -29,12 +31,12 @@ func TestRoles(t *testing.T) {
 	id := s.create()
 	member := tokenOf(claims{"agent_id": "reviewer_agent", "role": "auditor", "session_id": "sess_aud"})
 	callers := []struct{ token, session, may string }{
-		{reviewer, "sess_rv_12", "ack_read get_thread heartbeat_session post_message read_messages summarize_thread update_thread_status"},
-		{stranger, "sess_st", "get_thread heartbeat_session"},
-		{coordinator, "sess_co", "ack_read create_thread get_thread heartbeat_session post_message read_messages summarize_thread trigger_participant update_thread_status"},
-		{operator, "sess_op", "ack_read create_thread get_thread heartbeat_session post_message read_messages summarize_thread trigger_participant update_thread_status"},
-		{auditor, "sess_au", "get_thread heartbeat_session read_messages summarize_thread"},
-		{member, "sess_aud", "ack_read get_thread heartbeat_session read_messages summarize_thread"},
+		{reviewer, "sess_rv_12", "ack_read get_thread heartbeat_session list_threads post_message read_messages summarize_thread update_thread_status"},
+		{stranger, "sess_st", "get_thread heartbeat_session list_threads"},
+		{coordinator, "sess_co", "ack_read create_thread get_thread heartbeat_session list_threads post_message read_messages summarize_thread trigger_participant update_participants update_thread_status"},
+		{operator, "sess_op", "ack_read create_thread get_thread heartbeat_session list_threads post_message read_messages summarize_thread trigger_participant update_participants update_thread_status"},
+		{auditor, "sess_au", "get_thread heartbeat_session list_threads read_messages summarize_thread"},
+		{member, "sess_aud", "ack_read get_thread heartbeat_session list_threads read_messages summarize_thread"},
 	}
 	for on, call := range surfaces {
 		for _, c := range callers {

@@ -78,6 +78,7 @@ func (s *session) authed(out []byte, a *away) []byte {
 		return s.reject(out, &s.caller, authOperation, &method.Fault{Condition: method.ClaimMismatch, Message: "the token is for another agent or workspace than the first one"})
 	}
 	s.known, s.claims, s.bearer, s.generation, s.until = a.claims, a.claims, a.bearer, a.generation, 0
+	s.renewed()
 	c := a.claims
 	b := jsonx.Build(append(appendHead(out, &s.req, "true"), `,"result":`...))
 	b = b.Text("agent_id", c.Agent).Text("workspace_id", c.Workspace).Text("role", c.Role.String()).Text("session_id", c.Session)

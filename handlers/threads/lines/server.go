@@ -13,11 +13,13 @@ import (
 	"cmp"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"trunkline/engine/connection"
 	"trunkline/engine/obs"
+	"trunkline/handlers/threads/follow"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
@@ -67,6 +69,8 @@ type Config struct {
 	Skew float64
 	// Lookup returns the row of a method, nil if there is none.
 	Lookup func(name []byte) *method.Row
+	// Follow has the waits and streams of all surfaces.
+	Follow *follow.Server
 	// NewRequestID appends an identifier for a request that the client did not name.
 	NewRequestID func(dst []byte) []byte
 	// Meter gets the latencies; nil: they are not kept.
@@ -79,6 +83,7 @@ type Server struct {
 	cfg    Config
 	budget *connection.Budget
 	away   chan struct{}
+	inputs sync.Pool // of *method.Input, of subscriptions
 	counts Counts
 }
 
@@ -90,7 +95,9 @@ type Counts struct {
 // New returns a server.
 func New(cfg Config) *Server {
 	cfg.Meter = cmp.Or(cfg.Meter, method.NewMeter(nil))
-	return &Server{cfg: cfg, budget: connection.NewBudget(unfinished), away: make(chan struct{}, maxAway)}
+	s := &Server{cfg: cfg, budget: connection.NewBudget(unfinished), away: make(chan struct{}, maxAway)}
+	s.inputs.New = func() any { return new(method.Input) }
+	return s
 }
 
 // Counts returns the server's counters.

@@ -23,7 +23,8 @@ type awaited uint8
 const (
 	nothing awaited = iota
 	aCall
-	aToken // is being verified; its line is read again afterwards
+	aMessage // a call of read_messages waits for it
+	aToken   // is being verified; its line is read again afterwards
 )
 
 // session is one connection (threads §2.4). All but back belongs to its owner.
@@ -58,6 +59,7 @@ type session struct {
 	caller    method.Caller // of the request at hand
 
 	back atomic.Pointer[away] // what came back
+	streams
 }
 
 // away is a call off the loop: what it needs, copied, and what it made.
@@ -212,19 +214,30 @@ func (s *session) serve(line, out []byte, now connection.Instant) []byte {
 		s.row = method.AsidePing.Number()
 		return append(appendHead(out, &s.req, "true"), ",\"result\":{}}\n"...)
 	}
+	caller.Claims = s.claims
 	row = s.srv.cfg.Lookup(name)
 	params := s.req.params()
 	switch {
+	case string(name) == "subscribe":
+		s.row = method.AsideStream.Number()
+		return s.subscribe(out, orNone(params))
+	case string(name) == "unsubscribe":
+		s.row = method.AsideStream.Number()
+		return s.unsubscribe(out, orNone(params))
 	case row == nil:
 		return s.refuse(out, &method.Fault{Condition: method.NotFound, Message: "there is no such method"})
-	case params == nil:
-		params = noParams
 	}
 	caller.Now = now.Wall
 	return s.call(out, line, row, params, caller)
 }
 
-var noParams = []byte("{}")
+// orNone returns the params of a request that may leave them out.
+func orNone(params []byte) []byte {
+	if params == nil {
+		return []byte("{}")
+	}
+	return params
+}
 
 // call runs a method, on the loop if it need not wait.
 func (s *session) call(out, line []byte, row *method.Row, params []byte, caller *method.Caller) []byte {
@@ -232,10 +245,13 @@ func (s *session) call(out, line []byte, row *method.Row, params []byte, caller 
 	caller.Claims, caller.NoWait, caller.Checked, caller.Seen = s.claims, true, true, s.seen
 	start := len(out)
 	out = append(appendHead(out, &s.req, "true"), `,"result":`...)
-	out, o := s.srv.cfg.Dispatcher.Call(out, caller, row, params)
-	if o.Waits {
+	out, o := s.srv.cfg.Dispatcher.Call(out, caller, row, orNone(params))
+	switch {
+	case o.Waits:
 		s.send(&away{line: append([]byte(nil), line...), caller: *caller, row: row})
 		return out[:start]
+	case o.Wait != nil:
+		return s.wait(out[:start], line, row, caller, o.Wait)
 	}
 	return s.finish(out, start, &o, caller, row)
 }
@@ -273,12 +289,18 @@ func (s *session) nameRequest() {
 	}
 }
 
-// send has a call run off the loop. The request is parsed again from the copy of its line.
-func (s *session) send(a *away) {
-	s.awaits = aCall
+// keep has the request of a call, and its caller, be parts of the copy of its line.
+func (s *session) keep(a *away) {
 	a.req.parse(a.line, &s.strict)
 	a.caller.RequestID = append([]byte(nil), s.requestID...)
-	a.caller.Picked, a.caller.NoWait, a.caller.Now = nil, false, 0
+	a.caller.Picked, a.caller.Now = nil, 0
+}
+
+// send has a call run off the loop.
+func (s *session) send(a *away) {
+	s.awaits = aCall
+	s.keep(a)
+	a.caller.NoWait = false
 	srv := s.srv
 	srv.run(func() {
 		if a.row == nil {
@@ -286,13 +308,9 @@ func (s *session) send(a *away) {
 			a.claims, a.err = srv.cfg.Verifier.Verify(a.bearer)
 			return
 		}
-		params := a.req.params()
-		if params == nil {
-			params = noParams
-		}
 		a.outcome.Fault = &method.Fault{Condition: method.Defect, Message: "the request could not be served"}
 		a.out = append(appendHead(nil, &a.req, "true"), `,"result":`...)
-		a.out, a.outcome = srv.cfg.Dispatcher.Call(a.out, &a.caller, a.row, params)
+		a.out, a.outcome = srv.cfg.Dispatcher.Call(a.out, &a.caller, a.row, orNone(a.req.params()))
 	}, func() {
 		s.back.Store(a)
 		s.port.Wake()
@@ -300,37 +318,55 @@ func (s *session) send(a *away) {
 }
 
 // Pump implements connection.Session.
-func (s *session) Pump(out []byte, _ int, _ connection.Instant) (outAfter []byte, more bool) {
+func (s *session) Pump(out []byte, room int, now connection.Instant) (outAfter []byte, more bool) {
 	out = s.release(out)
-	a := s.back.Swap(nil)
-	if a == nil {
-		return out, false
+	if a := s.back.Swap(nil); a != nil {
+		out = s.returned(out, a)
 	}
+	out = s.waited(out, now)
+	return s.stream(out, room, now)
+}
+
+// returned answers a call that was made off the loop.
+func (s *session) returned(out []byte, a *away) []byte {
 	s.awaits = nothing
 	if a.row == nil {
 		s.verified = a
-		return out, false
+		return out
 	}
 	s.req, s.requestID = a.req, a.caller.RequestID
 	start := len(out)
 	s.row, s.failed = a.row.Number(), 0
 	out = s.finish(append(out, a.out...), start, &a.outcome, &a.caller, a.row)
+	if a.outcome.Wait != nil { // there was a message, which another call has taken away
+		a.caller.NoWait = true
+		if out = s.wait(out[:start], a.line, a.row, &a.caller, a.outcome.Wait); s.awaits != nothing {
+			return out
+		}
+	}
 	s.count(s.came)
 	out = s.hold(out, start)
 	s.left()
-	return out, false
+	return out
 }
 
 // EOF implements connection.Session: what was taken is answered.
-func (s *session) EOF(connection.Instant) { s.phase = connection.Ended }
+func (s *session) EOF(connection.Instant) {
+	s.phase = connection.Ended
+	s.endAll(nil, nil)
+	s.port.Wake()
+}
 
 // Drain implements connection.Session.
-func (s *session) Drain(connection.Instant) { s.phase = max(s.phase, connection.Draining) }
+func (s *session) Drain(connection.Instant) {
+	s.phase = max(s.phase, connection.Draining)
+	s.port.Wake()
+}
 
 // Load implements connection.Session.
 func (s *session) Load() connection.Load {
-	busy := s.awaits != nothing || s.held.Len() > 0
-	return connection.Load{Busy: busy, Done: s.phase != connection.Open && !busy, Until: s.until}
+	busy, streams := s.awaits != nothing || s.held.Len() > 0, len(s.subs) > 0
+	return connection.Load{Busy: busy || streams, Streams: streams, Done: s.phase != connection.Open && !busy && !streams, Until: s.until}
 }
 
 // Report implements connection.Reporter.
@@ -339,11 +375,12 @@ func (s *session) Report() (inFlight, streams int64) {
 	if s.awaits != nothing {
 		inFlight++
 	}
-	return inFlight, 0
+	return inFlight, int64(len(s.subs))
 }
 
 // Closed implements connection.Session. A call that runs goes on.
 func (s *session) Closed() {
+	s.closeStreams()
 	s.answered.Record(s.srv.cfg.Meter, connection.Mono(), s.port)
 	s.srv.counts.Sessions.Add(-1)
 }

@@ -59,6 +59,10 @@ func (x *exchange) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x.ctx = r.Context()
+	if x.listens(x.in) {
+		x.listen(w)
+		return
+	}
 	status := x.respond(x.in)
 	if x.fault != nil {
 		x.refuse(w, x.fault)

@@ -1,5 +1,5 @@
 // Package mcp serves agent threads to clients of the Model Context Protocol over streamable HTTP
-// (threads §2.2): nine tools, one for each method.
+// (threads §2.2): a tool for each method, threads as resources, and two prompts.
 //
 // A responder answers the messages of all revisions, over HTTP and on a Stream, which is stdio. It
 // refuses what no two readers may understand in two ways before anything runs, splits batches, and
@@ -18,6 +18,7 @@ import (
 	"trunkline/engine/connection"
 	"trunkline/engine/obs"
 	"trunkline/handlers/internal/httpd"
+	"trunkline/handlers/threads/follow"
 	"trunkline/handlers/threads/method"
 )
 
@@ -56,6 +57,8 @@ type Config struct {
 	CallsPerMinute int
 	// Count gets the condition of each error envelope; nil: none.
 	Count func(method.Condition)
+	// Follow has the waits and streams of all surfaces; nil: no call waits.
+	Follow *follow.Server
 	// Draining reports that the server is stopping; nil: it is not.
 	Draining func() bool
 }
@@ -85,7 +88,7 @@ func New(cfg Config) *Handler {
 		x.to, x.rows = x, cfg.Rows
 		return x
 	}
-	h.sdk = newSDK(cfg.Rows)
+	h.sdk = newSDK(cfg.Rows, cfg.Follow != nil)
 	h.origins, h.hosts = allowed(&cfg)
 	return h
 }
@@ -98,6 +101,7 @@ type exchange struct {
 	h *Handler
 	responder
 	caller method.Caller
+	bearer string // the token of caller
 
 	peer  obs.Peer
 	began int64 // ns of connection.Mono
@@ -213,6 +217,7 @@ func (x *exchange) admit(r *http.Request) *method.Fault {
 	claims, f := x.h.cfg.Authenticate(r.Header["Authorization"], r.RemoteAddr)
 	if f == nil {
 		x.caller.Claims = claims
+		x.bearer, _ = method.Bearer(r.Header["Authorization"])
 	}
 	return f
 }
@@ -255,7 +260,12 @@ func (x *exchange) call(dst []byte, row *method.Row, args []byte, checked bool) 
 	if wait := h.limiter.take(x.caller.Claims, h.cfg.Now()); wait > 0 {
 		return x.envelope(dst, row, method.Limited(wait, "the agent made too many tool calls")), true
 	}
-	text, o := x.dispatch(dst, row, args, checked)
+	text, o := x.dispatch(dst, row, args, checked, x.sdk || h.cfg.Follow == nil)
+	if o.Wait != nil {
+		if o.Fault = h.cfg.Follow.Wait(x.ctx, x.caller.Claims, x.bearer, o.Wait); o.Fault == nil {
+			text, o = x.dispatch(dst, row, args, checked, true)
+		}
+	}
 	if o.Index != 0 {
 		if err := h.cfg.Dispatcher.Await(o.Index); err != nil {
 			o.Fault = &method.Fault{Condition: method.Unavailable, Message: "the change cannot be stored"}
@@ -267,11 +277,11 @@ func (x *exchange) call(dst []byte, row *method.Row, args []byte, checked bool) 
 	return text, false
 }
 
-// dispatch runs a method.
-func (x *exchange) dispatch(dst []byte, row *method.Row, args []byte, checked bool) ([]byte, method.Outcome) {
+// dispatch runs a method. waited is as method.Caller.Waited.
+func (x *exchange) dispatch(dst []byte, row *method.Row, args []byte, checked, waited bool) ([]byte, method.Outcome) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
-	x.caller.Checked = checked
+	x.caller.Checked, x.caller.Waited = checked, waited
 	text, o := x.h.cfg.Dispatcher.Call(dst, &x.caller, row, args)
 	n := len(text) - len(dst)
 	if x.counted && n > shortResult && !x.h.cfg.Pending.Fit(&x.pending, len(x.in)+resultCost*(x.results+n)) { // of a method that reads

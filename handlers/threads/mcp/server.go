@@ -23,14 +23,33 @@ const (
 const listTTL = 3_600_000
 
 // newSDK returns a handler of the SDK with a tool for each row. The context of its requests has the
-// transport under transportKey.
-func newSDK(rows []method.Row) http.Handler {
+// transport under transportKey. listens: clients of the newest revision are offered
+// subscriptions/listen.
+func newSDK(rows []method.Row, listens bool) http.Handler {
+	old, latest := newServer(rows, false), newServer(rows, listens)
+	return sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
+		if r.Header.Get("Mcp-Protocol-Version") == newEra {
+			return latest
+		}
+		return old
+	}, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, Logger: slog.New(slog.DiscardHandler),
+	})
+}
+
+func newServer(rows []method.Row, listens bool) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: serverName, Version: serverVersion}, &sdk.ServerOptions{
 		Logger:       slog.New(slog.DiscardHandler), // the SDK's lines may have what clients send
 		Instructions: method.Instructions,
-		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
-		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
-			c.TTLMs, c.CacheScope = listTTL, "public"
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{},
+			Resources: &sdk.ResourceCapabilities{Subscribe: listens}},
+		SetCacheable: func(_ context.Context, r sdk.Request, c *sdk.Cacheable) {
+			switch r.(type) {
+			case *sdk.ListResourcesRequest, *sdk.ReadResourceRequest:
+				c.TTLMs, c.CacheScope = 0, "private"
+			default:
+				c.TTLMs, c.CacheScope = listTTL, "public"
+			}
 		},
 	})
 	for i := range rows {
@@ -39,9 +58,9 @@ func newSDK(rows []method.Row) http.Handler {
 			return result(ctx.Value(transportKey{}).(transport).call(nil, row, arguments(r.Params.Arguments), false)), nil
 		})
 	}
-	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, Logger: slog.New(slog.DiscardHandler),
-	})
+	addResources(s, rows)
+	addPrompts(s)
+	return s
 }
 
 // arguments are those of a call, which may leave them out.
@@ -77,7 +96,8 @@ func result(text []byte, failed bool) *sdk.CallToolResult {
 // capabilities that are not there.
 func offered[T string | []byte](name T) bool {
 	switch string(name) {
-	case "initialize", "ping", "server/discover", "tools/list", "tools/call":
+	case "initialize", "ping", "server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get",
+		"resources/list", "resources/templates/list", "resources/read":
 		return true
 	}
 	return false

@@ -26,7 +26,7 @@ type Stream struct {
 
 // NewStream returns a Stream with a tool for each row.
 func NewStream(rows []method.Row, run Call) *Stream {
-	return &Stream{rows: rows, sdk: newSDK(rows), run: run, running: map[string]context.CancelFunc{}}
+	return &Stream{rows: rows, sdk: newSDK(rows, false), run: run, running: map[string]context.CancelFunc{}}
 }
 
 // MaxMessage bounds a text that Answer takes: an input of the largest size, and what is around it.

@@ -87,7 +87,7 @@ func TestTable(t *testing.T) {
 
 	for _, v := range []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} {
 		f("initialize "+v, "POST", "", rpc("initialize", `"protocolVersion":"`+v+`","capabilities":{},"clientInfo":{"name":"x","version":"1"}`), 200,
-			`"protocolVersion":"`+v+`"`, `"capabilities":{"tools":{}}`, `"name":"threads"`)
+			`"protocolVersion":"`+v+`"`, `"capabilities":{"prompts":{},"resources":{},"tools":{}}`, `"name":"threads"`)
 		f("list "+v, "POST", head("MCP-Protocol-Version: "+v), list, 200, `"tools":[{`)
 		f("call "+v, "POST", head("MCP-Protocol-Version: "+v), callText("get_thread", ok), 200, `"structuredContent":{"ok":true`)
 	}
@@ -116,7 +116,7 @@ func TestTable(t *testing.T) {
 	f("unknown method, older", "POST", "MCP-Protocol-Version: 2025-06-18", rpc("nope", ""), 200, `"code":-32601`, `"id":1`)
 	f("unknown method, no version", "POST", "", `{"jsonrpc":"2.0","id":"a","method":"nope"}`, 200, `"code":-32601`,
 		`"id":"a"`)
-	for _, name := range []string{"prompts/list", "resources/list", "logging/setLevel", "completion/complete", "subscriptions/listen"} {
+	for _, name := range []string{"resources/subscribe", "logging/setLevel", "completion/complete", "subscriptions/listen"} {
 		f(name, "POST", era(name, ""), rpc(name, meta), 404, `"code":-32601`)
 		for _, v := range []head{"", "MCP-Protocol-Version: 2024-11-05", "MCP-Protocol-Version: 2025-11-25"} {
 			f(name+", older", "POST", v, rpc(name, ""), 200, `"code":-32601`)
@@ -234,8 +234,8 @@ func TestLists(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.body), &list); err != nil || len(list.Result.Tools) != len(method.Rows) {
 			t.Fatalf("%v: %s", err, r.body)
 		}
-		reads := []string{"get_thread", "read_messages", "summarize_thread"}
-		idempotent := append([]string{"ack_read", "heartbeat_session", "update_thread_status"}, reads...)
+		reads := []string{"get_thread", "list_threads", "read_messages", "summarize_thread"}
+		idempotent := append([]string{"ack_read", "heartbeat_session", "update_participants", "update_thread_status"}, reads...)
 		for i, tool := range list.Result.Tools {
 			row := &method.Rows[i]
 			a := tool.Annotations
@@ -244,13 +244,13 @@ func TestLists(t *testing.T) {
 			}
 			if a.ReadOnlyHint == nil || a.IdempotentHint == nil || a.DestructiveHint == nil || a.OpenWorldHint == nil ||
 				*a.ReadOnlyHint != slices.Contains(reads, tool.Name) || *a.IdempotentHint != slices.Contains(idempotent, tool.Name) ||
-				*a.DestructiveHint != (tool.Name == "update_thread_status") || *a.OpenWorldHint != (tool.Name == "trigger_participant") {
+				*a.DestructiveHint != strings.HasPrefix(tool.Name, "update_") || *a.OpenWorldHint != (tool.Name == "trigger_participant") {
 				t.Errorf("the annotations of %s are wrong: %s", tool.Name, r.body)
 			}
 		}
 	}
 	s.want(t, "server/discover", "POST", era("server/discover", ""), `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+meta+`}}`, 200,
-		`"ttlMs":3600000`, `"cacheScope":"public"`, `"capabilities":{"tools":{}}`, `"name":"threads"`, `"2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"`)
+		`"ttlMs":3600000`, `"cacheScope":"public"`, `"capabilities":{"prompts":{},"resources":{},"tools":{}}`, `"name":"threads"`, `"2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"`)
 }
 
 // TestToolCalls checks results and errors of tools (threads §2.2).

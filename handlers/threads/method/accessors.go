@@ -26,14 +26,35 @@ func (in *Input) Reason() []byte { return in.textOf(slotReason) }
 // Runtime is runtime.
 func (in *Input) Runtime() []byte { return in.textOf(slotRuntime) }
 
-// Target is target_agent_id.
+// Target is target_agent_id, or participant.
 func (in *Input) Target() []byte { return in.textOf(slotTarget) }
 
 // Prompt is trigger_prompt: what is between the quotes in the document.
 func (in *Input) Prompt() []byte { return in.textOf(slotPrompt) }
 
-// Participants is participants.
-func (in *Input) Participants() [][]byte { return in.participants }
+// Participants is participants, or add.
+func (in *Input) Participants() [][]byte { return in.lists[0] }
+
+// Removed is remove.
+func (in *Input) Removed() [][]byte { return in.lists[1] }
+
+// Unread is unread.
+func (in *Input) Unread() bool { return in.numberOf(slotUnread, 0) == 1 }
+
+// ByCreation reports that order is created.
+func (in *Input) ByCreation() bool { return in.numberOf(slotOrder, 0) == 1 }
+
+// Cursor is cursor.
+func (in *Input) Cursor() []byte { return in.textOf(slotCursor) }
+
+// WaitMillis is wait_ms.
+func (in *Input) WaitMillis() int64 { return in.numberOf(slotWait, 0) }
+
+// TypeFilter and StatusFilter are the numbers of type and status, negative where they are not given.
+func (in *Input) TypeFilter() int { return int(in.numberOf(slotType, -1)) }
+
+// StatusFilter is status.
+func (in *Input) StatusFilter() int { return int(in.numberOf(slotStatus, -1)) }
 
 // Type, Kind and Status are the numbers of the values of these fields.
 func (in *Input) Type() int { return int(in.numbers[slotType]) }
@@ -58,6 +79,9 @@ func (in *Input) Since() int64 { return in.numberOf(slotSince, 0) }
 
 // Limit is limit.
 func (in *Input) Limit() int64 { return in.numberOf(slotLimit, 50) }
+
+// Subscription is subscription.
+func (in *Input) Subscription() int64 { return in.numbers[slotLimit] }
 
 // MaxMessages is max_messages.
 func (in *Input) MaxMessages() int64 { return in.numberOf(slotMaxMessages, 200) }

@@ -19,6 +19,7 @@ const (
 	True
 	Texts
 	Messages
+	Threads
 )
 
 // Limits of fields (threads §3.2, §6).
@@ -31,6 +32,7 @@ const (
 	metadataDepth   = 32
 	maxParticipants = 256
 	maxSeq          = 1<<53 - 1
+	maxWait         = 60_000 // milliseconds of wait_ms
 )
 
 // Field is a field of an input or an output.
@@ -77,6 +79,11 @@ const (
 	slotMode
 	slotTarget
 	slotPrompt
+	slotUnread
+	slotOrder
+	slotCursor
+	slotWait
+	slotRemove
 
 	numSlots
 )
@@ -128,4 +135,5 @@ var (
 	kinds    = []string{"chat", "event", "system"}
 	sessions = []string{"active", "idle", "offline"}
 	modes    = []string{"unmanaged", "managed"}
+	orders   = []string{"updated", "created"}
 )

@@ -23,9 +23,9 @@ type Input struct {
 	numbers   [numSlots]int64
 	given     uint64 // bit of each slot that was given
 
-	participants [][]byte
-	scratch      []byte // unescaped texts
-	issues       []issue
+	lists   [2][][]byte // participants or add, and remove
+	scratch []byte      // unescaped texts
+	issues  []issue
 }
 
 // keptScratch bounds the memory that an Input keeps.
@@ -75,7 +75,8 @@ func (r *Row) take(in *Input, members []jsonx.Member) *Fault {
 	if cap(in.scratch) > keptScratch {
 		in.scratch = nil
 	}
-	in.given, in.scratch, in.issues, in.participants = 0, in.scratch[:0], in.issues[:0], in.participants[:0]
+	in.given, in.scratch, in.issues = 0, in.scratch[:0], in.issues[:0]
+	in.lists[0], in.lists[1] = in.lists[0][:0], in.lists[1][:0]
 	for i := range r.fields {
 		f, m := &r.fields[i], &members[i]
 		if m.Kind == jsonx.Absent || m.Kind == jsonx.Null { // clients send null for what is not set
@@ -310,7 +311,10 @@ func (in *Input) ids(f *Field, m *jsonx.Member) bool {
 	if m.Kind != jsonx.ArrayStart {
 		return in.wrong(f, -1, "invalid_type", "is not an array")
 	}
-	before := len(in.issues)
+	before, to := len(in.issues), &in.lists[0]
+	if f.slot == slotRemove {
+		to = &in.lists[1]
+	}
 	list := jsonx.OpenArray(m.Raw)
 	for i := 0; ; i++ {
 		v, ok := list.Next()
@@ -329,13 +333,13 @@ func (in *Input) ids(f *Field, m *jsonx.Member) bool {
 		switch {
 		case code != "":
 			in.wrong(f, i, code, "has an entry that "+message)
-		case slices.ContainsFunc(in.participants, func(p []byte) bool { return bytes.Equal(p, text) }):
+		case slices.ContainsFunc(*to, func(p []byte) bool { return bytes.Equal(p, text) }):
 			in.wrong(f, i, "not_unique", "has an entry twice")
 		default:
-			in.participants = append(in.participants, text)
+			*to = append(*to, text)
 		}
 	}
-	if len(in.issues) == before && len(in.participants) == 0 {
+	if len(in.issues) == before && len(*to) == 0 {
 		return in.wrong(f, -1, "too_small", "is empty")
 	}
 	return len(in.issues) == before

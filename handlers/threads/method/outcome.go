@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"trunkline/engine/obs"
 	"trunkline/handlers/threads/token"
@@ -40,6 +41,8 @@ type Caller struct {
 	Picked *Picked
 	// NoWait is set where the call must not wait for a disk.
 	NoWait bool
+	// Waited is set where Outcome.Wait was served: the call is answered as it is.
+	Waited bool
 }
 
 // Fault is why a request is refused.
@@ -63,6 +66,17 @@ type Outcome struct {
 	Index uint64
 	// Waits is set where Caller.NoWait is and the call would wait: nothing was done.
 	Waits bool
+	// Wait is set where the caller is to wait for a message first and then to repeat the call with
+	// Caller.Waited: nothing was done.
+	Wait *Wait
+}
+
+// Wait is what a call of read_messages with wait_ms waits for (threads §4.12): a message of a thread
+// with a number behind Since, at most For.
+type Wait struct {
+	Thread []byte
+	Since  uint64
+	For    time.Duration
 }
 
 // Dispatcher runs methods. Any goroutine may call it.
@@ -89,6 +103,7 @@ const (
 	AsidePing                  // a ping line
 	AsideEndpoint              // a request to MCP that calls no tool
 	AsideOther                 // any other path of HTTP
+	AsideStream                // a subscription, or a stream
 	AsideInvalid               // what reaches no method
 	asides
 )
@@ -100,7 +115,7 @@ func NewMeter(rec *obs.Recorder) *obs.Meter {
 	for i := range Rows {
 		names[i] = Rows[i].Name
 	}
-	return rec.Meter("threads", append(names, "auth", "ping", "mcp_endpoint", "other", obs.InvalidMethod))
+	return rec.Meter("threads", append(names, "auth", "ping", "mcp_endpoint", "other", "stream", obs.InvalidMethod))
 }
 
 // Number returns the row of a meter.

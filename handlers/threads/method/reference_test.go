@@ -9,7 +9,7 @@ import (
 
 // The page and the lines around what is made of the rows.
 const (
-	page        = "../../../docs/threads.md"
+	page        = "../../../docs/threads-methods.md"
 	pageBegin   = "<!-- methods: made of handlers/threads/method by make generate -->\n"
 	pageEnd     = "<!-- end of methods -->\n"
 	errorsBegin = "<!-- errors: made of handlers/threads/method by make generate -->\n"
@@ -45,7 +45,7 @@ func notation(f *Field) string {
 	case IDs:
 		text += fmt.Sprintf("1..%d ids", maxParticipants)
 	default:
-		text += [...]string{Text: "text", Object: "object", Bool: "boolean", Time: "time", True: "true", Texts: "texts", Messages: "messages"}[f.Type]
+		text += [...]string{Text: "text", Object: "object", Bool: "boolean", Time: "time", True: "true", Texts: "texts", Messages: "messages", Threads: "threads"}[f.Type]
 	}
 	if f.Default != "" {
 		text += " = " + strings.Trim(f.Default, `"`)

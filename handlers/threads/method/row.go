@@ -1,4 +1,4 @@
-// Package method is the table of the nine methods of agent threads (threads §4): names, fields and
+// Package method is the table of the methods of agent threads (threads §4): names, fields and
 // their rules, roles and schemas. All surfaces are made from it, and none adds a rule of its own.
 package method
 
@@ -46,16 +46,19 @@ const (
 	Create      = "create_thread"
 	Get         = "get_thread"
 	Heartbeat   = "heartbeat_session"
+	List        = "list_threads"
 	Post        = "post_message"
 	Read        = "read_messages"
 	Summarize   = "summarize_thread"
 	Trigger     = "trigger_participant"
+	Members     = "update_participants"
 	UpdateState = "update_thread_status"
 )
 
 var threadFields = []Field{
 	out("thread_id", ID), out("workspace_id", ID), out("title", Line), enum("type", numSlots, types...), enum("status", numSlots, statuses...),
-	out("participants", IDs), out("created_at", Time), out("updated_at", Time),
+	out("participants", IDs), out("created_at", Time), out("updated_at", Time), integer("latest_seq", 0, maxSeq, numSlots),
+	integer("last_read_seq", 0, maxSeq, numSlots).optional(), integer("unread", 0, maxSeq, numSlots).optional(),
 }
 
 // messageFields are those of one message of read_messages.
@@ -95,6 +98,16 @@ var Rows = complete([]Row{
 		},
 		Out: []Field{out("ok", True), out("recorded_at", Time)},
 	}, {
+		Name: List, Title: "List threads", Help: "List the threads of the workspace, with what is unread. A participant gets its own.",
+		Participant: Yes, Auditor: Yes, Coordinator: Yes, ReadOnly: true, Idempotent: true,
+		In: []Field{
+			enum("status", slotStatus, statuses...).optional(), enum("type", slotType, types...).optional(),
+			required("participant", ID, slotTarget).optional(), required("unread", Bool, slotUnread).optional(),
+			enum("order", slotOrder, orders...).def(`"updated"`), integer("limit", 1, 200, slotLimit).def("50"),
+			required("cursor", Key, slotCursor).optional(),
+		},
+		Out: []Field{out("threads", Threads), out("next_cursor", Key).optional()},
+	}, {
 		Name: Post, Title: "Post a message", Help: "Append a message to a thread.",
 		Participant: Member, Coordinator: Yes, Writes: true,
 		In: []Field{
@@ -109,7 +122,7 @@ var Rows = complete([]Row{
 		Participant: Member, Auditor: Yes, Coordinator: Yes, ReadOnly: true, Idempotent: true,
 		In: []Field{
 			required("thread_id", ID, slotThread), hints[1], integer("since_seq", 0, maxSeq, slotSince).def("0"),
-			integer("limit", 1, 200, slotLimit).def("50"),
+			integer("limit", 1, 200, slotLimit).def("50"), integer("wait_ms", 0, maxWait, slotWait).def("0"),
 		},
 		Out: []Field{out("messages", Messages), integer("next_seq", 0, maxSeq, numSlots), out("has_more", Bool)},
 	}, {
@@ -134,6 +147,14 @@ var Rows = complete([]Row{
 			enum("session_status", numSlots, sessions...).optional(), out("stale_session", Bool), out("triggered_at", Time),
 		},
 	}, {
+		Name: Members, Title: "Add or remove participants", Help: "Add participants to a thread, or remove some.",
+		Coordinator: Yes, Writes: true, Idempotent: true, Destructive: true,
+		In: []Field{
+			required("thread_id", ID, slotThread), required("add", IDs, slotParticipants).optional(),
+			required("remove", IDs, slotRemove).optional(), required("reason", Line, slotReason),
+		},
+		Out: []Field{out("thread_id", ID), out("participants", IDs), out("updated_at", Time)},
+	}, {
 		Name: UpdateState, Title: "Change the status of a thread", Help: "Change the status of a thread.",
 		Participant: Member, Coordinator: Yes, Writes: true, Idempotent: true, Destructive: true,
 		In: []Field{
@@ -143,6 +164,15 @@ var Rows = complete([]Row{
 		Out: []Field{out("thread_id", ID), enum("status", numSlots, statuses...), out("updated_at", Time)},
 	},
 })
+
+// Subscribe and Unsubscribe are the inputs of these lines, which are no methods of the other
+// surfaces.
+var (
+	Subscribe = &complete([]Row{{Name: "subscribe", In: []Field{
+		required("thread_id", ID, slotThread), integer("since_seq", 0, maxSeq, slotSince).def("0"),
+	}}})[0]
+	Unsubscribe = &complete([]Row{{Name: "unsubscribe", In: []Field{integer("subscription", 1, 1<<32-1, slotLimit)}}})[0]
+)
 
 // Number is where the row is in Rows.
 func (r *Row) Number() int { return r.number }

@@ -81,6 +81,8 @@ func (f *Field) appendSchema(dst []byte, method string) []byte {
 		dst = append(dst, `{"type":"string","format":"date-time"}`...)
 	case Texts:
 		dst = append(dst, `{"type":"array","items":`+textSchema+`}`...)
+	case Threads:
+		dst = append(appendSchema(append(dst, `{"type":"array","items":`...), Get, threadFields), '}')
 	case Messages:
 		dst = append(appendSchema(append(dst, `{"type":"array","items":`...), method, messageFields), '}')
 	}
@@ -107,11 +109,13 @@ func (f *Field) appendInteger(dst []byte) []byte {
 // helps describe fields for people and for models, one sentence each: by the method and the name,
 // or by the name alone.
 var helps = map[string]string{
+	"add":               "The agent_id of each participant to add.",
 	"action":            "How the agent is woken: trigger_runtime writes to its terminal, fallback_required runs a command.",
 	"agent_id":          "The caller, as in its token; leave it out.",
 	"body":              "The text of the message, kept as it is.",
 	"created_at":        "When it was stored, in UTC.",
 	"created_by":        "The caller, as in its token; leave it out.",
+	"cursor":            "The next_cursor of the page before.",
 	"defer_reason":      "Why the job waits.",
 	"deferred_until":    "Until when the job waits at most.",
 	"fallback_action":   "Which command is run in place of a delivery.",
@@ -121,6 +125,7 @@ var helps = map[string]string{
 	"job_status":        "Where the job is now.",
 	"kind":              "chat for text, event for an entry whose metadata has an event_type, system for coordinators alone.",
 	"last_read_seq":     "The seq of the last message that was read; it never goes back.",
+	"latest_seq":        "The seq of the last message; 0 without messages.",
 	"last_status":       "The status of the thread now.",
 	"limit":             "How many messages are shown at most.",
 	"management_mode":   "managed if the server may write to the terminal of the runtime.",
@@ -128,12 +133,16 @@ var helps = map[string]string{
 	"message_id":        "The id of the message.",
 	"messages":          "The messages, in order of seq.",
 	"metadata":          "An object of your choice; an event has its event_type there.",
+	"next_cursor":       "The cursor of the next page; without it there is none. A page may be short, or empty, and have it.",
 	"next_seq":          "The since_seq of the next call.",
 	"ok":                "Always true.",
 	"open_items":        "What is not resolved, one line each.",
+	"order":             "updated has the threads that changed last first, created the newest.",
+	"participant":       "An agent_id: threads that it is a participant of.",
 	"participants":      "The agent_id of each participant.",
 	"reason":            "Why, in one line.",
 	"recorded_at":       "When the server recorded it, in UTC.",
+	"remove":            "The agent_id of each participant to remove. Its messages stay, its jobs end.",
 	"result":            "What became of the request so far.",
 	"resumable":         "Whether the session can be resumed by a command.",
 	"runtime":           "Where the agent runs: a name, or tmux:SESSION:WINDOW.PANE for a terminal.",
@@ -151,15 +160,21 @@ var helps = map[string]string{
 	"target_agent_id":   "The participant to wake.",
 	"target_session_id": "The session that is woken.",
 	"thread_id":         "The id of the thread.",
+	"threads":           "The threads, in the order that was chosen.",
 	"thread_status":     "The status of the thread after the message.",
 	"title":             "What the thread is about, in one line.",
 	"trigger_id":        "The id of the job, which the woken agent is shown.",
 	"trigger_prompt":    "What the agent is told when it is woken.",
 	"triggered_at":      "When the job was made, in UTC.",
 	"type":              "What kind of thread it is.",
+	"unread":            "How many messages are after last_read_seq; 0 if all of them are your own or the server's.",
 	"updated_at":        "When it changed last, in UTC.",
+	"wait_ms":           "With no message after since_seq: how long to wait for one, in milliseconds. Prefer it to calling again and again.",
 	"workspace_id":      "The workspace, as in the token of the caller; leave it out.",
 
+	Get + ".last_read_seq":       "Up to which seq the caller has acknowledged.",
+	List + ".limit":              "How many threads are shown at most.",
+	List + ".unread":             "true lists only threads with unread messages.",
 	Get + ".workspace_id":        "The workspace of the thread, which is that of the caller.",
 	Heartbeat + ".status":        "What the runtime does now; offline takes it off the register.",
 	UpdateState + ".status":      "The status that the thread is to have.",
@@ -174,6 +189,7 @@ var helps = map[string]string{
 // Instructions explain to a model how the methods belong together.
 const Instructions = `A thread is a durable, ordered conversation between named agents of one workspace. Every message has a seq: 1, 2, 3 and so on.
 Who you are and which workspace is yours is in your token: leave out workspace_id, agent_id and the other hints, and take the workspace_id of get_thread where you need it.
-Coordinators make threads with create_thread; participants read_messages and post_message, with an idempotency_key that you repeat when you try again.
-To wait for messages call read_messages with since_seq set to the last next_seq, and call again after a few seconds while messages is empty. Call ack_read with the seq of the last message that you have dealt with.
+Start with list_threads: it shows your threads and how many messages are unread. Coordinators make threads with create_thread and change who takes part with update_participants.
+Participants read_messages and post_message, with an idempotency_key that you repeat when you try again. To wait for messages call read_messages with since_seq set to the last next_seq and wait_ms 30000, and call again while messages is empty.
+Call ack_read with the seq of the last message that you have dealt with.
 Call heartbeat_session at the begin and every few minutes, so that a coordinator can wake you with trigger_participant. An error with retryable true may be tried again.`

@@ -31,6 +31,7 @@ import (
 	"trunkline/engine/stream"
 	"trunkline/engine/threadstore"
 	"trunkline/handlers/threads"
+	"trunkline/handlers/threads/follow"
 	"trunkline/handlers/threads/lines"
 	"trunkline/handlers/threads/mcp"
 	"trunkline/handlers/threads/method"
@@ -105,7 +106,7 @@ func newOwner(t testing.TB, verifier *token.Verifier, limits rest.Limits) *owner
 	handler := mcp.New(mcp.Config{Surface: surface, CallsPerMinute: 1_000_000})
 	o := &owner{web: rest.New(rest.Config{Surface: surface, MCP: handler,
 		Metadata: mcp.Metadata("https://x", issuers), Audit: service.Audit, Jobs: service.Jobs, Limits: limits})}
-	srv := lines.New(lines.Config{Dispatcher: service, Verifier: verifier, Peers: peers, Gate: &connection.Gate{Journal: func() connection.Journal { return nil }},
+	srv := lines.New(lines.Config{Dispatcher: service, Verifier: verifier, Follow: follow.New(follow.Config{Engine: engine, Verifier: verifier}), Peers: peers, Gate: &connection.Gate{Journal: func() connection.Journal { return nil }},
 		Lookup: method.Lookup, NewRequestID: fixedID, Logger: slog.New(slog.DiscardHandler)})
 	o.lines = stream.NewHost(stream.Config{Limits: srv.Limits(), Open: srv.Open, Refuse: srv.AppendRefusal})
 	t.Cleanup(func() {

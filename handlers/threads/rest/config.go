@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/handlers/threads/follow"
 	"trunkline/handlers/threads/method"
 )
 
@@ -90,6 +91,8 @@ type Config struct {
 	MCP, Metadata http.Handler
 	// Audit and Jobs answer /v1/audit and /v1/trigger_jobs. Where they are nil, there is nothing.
 	Audit, Jobs Extension
+	// Follow has the waits and streams of all surfaces.
+	Follow *follow.Server
 	// Forward answers all requests but those whose header is over its limit; nil: the server does.
 	// Of the members above, and of Surface, it needs IDs alone.
 	Forward Forwarder

@@ -118,7 +118,14 @@ func (x *exchange) call() {
 	if len(doc) >= 3 && doc[0] == 0xef && doc[1] == 0xbb && doc[2] == 0xbf {
 		doc = doc[3:] // a byte order mark
 	}
+	x.caller.Waited = s.cfg.Follow == nil
 	out, o := s.cfg.Dispatcher.Call(x.out[:0], &x.caller, x.route.row, doc)
+	if o.Wait != nil {
+		if o.Fault = s.cfg.Follow.Wait(x.r.Context(), x.caller.Claims, x.bearer(), o.Wait); o.Fault == nil {
+			x.caller.Waited = true
+			out, o = s.cfg.Dispatcher.Call(out, &x.caller, x.route.row, doc)
+		}
+	}
 	x.out = out
 	if o.Index != 0 {
 		if err := s.cfg.Dispatcher.Await(o.Index); err != nil {
@@ -133,6 +140,12 @@ func (x *exchange) call() {
 		x.w.Header()["X-Idempotent-Replay"] = isTrue
 	}
 	x.succeed()
+}
+
+// bearer returns the token of the request.
+func (x *exchange) bearer() string {
+	text, _ := method.Bearer(x.r.Header["Authorization"])
+	return text
 }
 
 // succeed answers with x.out, if there is room for it. Long ones are of what reads.

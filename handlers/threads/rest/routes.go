@@ -15,6 +15,7 @@ const (
 	tokenPrefix  = "/v1/"
 	legacyPrefix = "/v1/mcp/"
 	mcpPath      = "/mcp"
+	streamPath   = "/v1/stream"
 )
 
 // route is one path.
@@ -81,6 +82,10 @@ func (s *Server) addRoutes() {
 	}
 	extend("/v1/audit", s.cfg.Audit)
 	extend("/v1/trigger_jobs", s.cfg.Jobs)
+	if s.cfg.Follow != nil {
+		r := get(streamPath, (*exchange).stream, nil)
+		s.routes[streamPath] = &r
+	}
 	if s.cfg.MCP != nil {
 		for _, path := range []string{mcpPath, mcpPath + "/"} {
 			add(path, route{mount: s.cfg.MCP, serve: (*exchange).mounted, operation: mcpOperation})
@@ -98,6 +103,8 @@ func (r *route) meterRow() int {
 	switch {
 	case r.row != nil:
 		return r.row.Number()
+	case r.operation == http.MethodGet+" "+streamPath:
+		return method.AsideStream.Number()
 	case r == &nowhere[method.Spec] || r == &nowhere[method.Legacy]:
 		return method.AsideInvalid.Number()
 	}

@@ -84,6 +84,8 @@ type Options struct {
 	Notify func(states string)
 	// Watchdog is how often the supervisor wants a sign of life; 0: never.
 	Watchdog time.Duration
+	// DevFile is where the tokens are written that agent threads have with --dev; empty: nowhere.
+	DevFile string
 	// Again: Run has returned control.ErrOwnershipLost before. It waits for the other nodes without
 	// end.
 	Again bool
@@ -353,14 +355,14 @@ func (s *server) bannerOfThreads(o Options) {
 	c := &s.cfg.Load().Threads
 	switch {
 	case s.threads != nil:
+		var web, lines *listener
 		if s.router != nil {
-			s.listening(o.Banner, s.router.web, s.router.lines)
+			web, lines = s.router.web, s.router.lines
 		} else {
-			s.listening(o.Banner, s.first().threads.web, s.first().threads.lines)
+			web, lines = s.first().threads.web, s.first().threads.lines
 		}
-		if s.threads.devToken != "" {
-			fmt.Fprintf(o.Banner, "threads token for a day: %s\n", s.threads.devToken)
-		}
+		s.listening(o.Banner, web, lines)
+		s.threads.showDev(o, web)
 	case len(c.ListenAddr)+len(c.LinesAddr) == 0:
 		fmt.Fprintln(o.Banner, "threads off")
 	default:

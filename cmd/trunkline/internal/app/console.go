@@ -52,7 +52,7 @@ func (s *server) openConsole(oc *ops.Config, version string) (*consolePages, err
 	})}
 	src := console.Source{
 		Overview: oc.Overview, Processes: p.processes, Process: p.process, Terminate: p.terminate,
-		Threads: p.threads, Thread: p.thread, Topics: p.topics, Subscribe: p.subscribe,
+		Threads: p.threads, Thread: p.thread, FollowThread: p.followThread, PostMessage: p.postMessage, CloseThread: p.closeThread, Topics: p.topics, Subscribe: p.subscribe,
 		Connections: oc.Connections, Drop: s.dropConnection, Slow: oc.Slow, Store: p.store, Settings: p.settings,
 		Standing: oc.Standing, Unready: p.unready,
 	}

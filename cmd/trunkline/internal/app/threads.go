@@ -15,6 +15,7 @@ import (
 	"trunkline/engine/stream"
 	"trunkline/engine/threadstore"
 	"trunkline/handlers/threads"
+	"trunkline/handlers/threads/follow"
 	threadlines "trunkline/handlers/threads/lines"
 	"trunkline/handlers/threads/mcp"
 	"trunkline/handlers/threads/method"
@@ -66,6 +67,7 @@ type threadEndpoint struct {
 	cfg      *config.Config
 	recorder *obs.Recorder
 	jobs     *threads.Jobs
+	follow   *follow.Server
 	wakers   wakers
 }
 
@@ -105,6 +107,7 @@ func openThreads(
 	}
 	t.lines.name = o.named(protocolThreads)
 	t.jobs = threads.NewJobs(t.service)
+	t.follow = follow.New(follow.Config{Engine: rt.Threads, Verifier: shared.verifier, Skew: c.ClockSkew, MaxWaits: c.MaxWaits})
 	issuers, connections := authServers(c), t.web.most(cfg)
 	surface := method.Surface{
 		Rows: method.Rows, Dispatcher: t.service, Verify: shared.verifier.Verify, Peers: shared.peers, Pending: shared.pending,
@@ -113,18 +116,18 @@ func openThreads(
 	}
 	t.mcp = mcp.New(mcp.Config{
 		Surface: surface, PublicURL: c.PublicURL, AllowedOrigins: c.MCPOrigins, AllowedHosts: c.AllowedHosts,
-		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute,
+		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute, Follow: t.follow,
 		Draining:       func() bool { return t.http.Draining.Load() },
 		Count:          func(f method.Condition) { t.http.Count(f) },
 	})
 	t.http = rest.New(rest.Config{
 		Name: o.named(protocolThreads + "-http"), Surface: surface, Unready: shared.unready,
 		Metrics: contractMetrics(rt.Threads, t.jobs), MCP: t.mcp, Metadata: mcp.Metadata(c.PublicURL, issuers),
-		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: rest.Limits{Connections: connections},
+		Audit: t.service.Audit, Jobs: t.service.Jobs, Follow: t.follow, Limits: rest.Limits{Connections: connections},
 	})
 	t.web.handTo(t.http)
 	t.sessions = threadlines.New(threadlines.Config{
-		Dispatcher: t.service, Verifier: shared.verifier, Peers: shared.peers, Gate: &rt.Gate, Skew: c.ClockSkew.Seconds(), Lookup: method.Lookup,
+		Dispatcher: t.service, Verifier: shared.verifier, Follow: t.follow, Peers: shared.peers, Gate: &rt.Gate, Skew: c.ClockSkew.Seconds(), Lookup: method.Lookup,
 		NewRequestID: rt.Threads.AppendRequestID, Meter: t.meter, Logger: o.Logger,
 	})
 	err = t.lines.startLoops(o.loops(c.Loops), stream.Config{
@@ -156,6 +159,7 @@ func (t *threadEndpoint) shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
+	t.follow.Drain()
 	err := errors.Join(t.web.shutdown(ctx), t.lines.shutdown(ctx))
 	t.wakers.close(ctx)
 	return unlessLate(err)
@@ -175,6 +179,8 @@ type threadStats struct {
 	threadstore.Stats
 	rows  rows.Stats
 	lines *threadlines.Counts // nil where there are none
+
+	waits, streams int64
 }
 
 // threadMetrics are those of agent threads on the admin address.
@@ -186,6 +192,8 @@ var threadMetrics = []metric[threadStats]{
 	counter("trunkline_threads_messages_total", "Messages appended.", func(s *threadStats) float64 { return float64(s.Posted) }),
 	gauge("trunkline_threads_hot_bytes", "Memory of the latest messages.", func(s *threadStats) float64 { return float64(s.HotBytes) }),
 	gauge("trunkline_threads_unstored_bytes", "Bytes of messages that are not rows yet.", func(s *threadStats) float64 { return float64(s.UnstoredBytes) }),
+	gauge("trunkline_threads_waiting_calls", "Calls of read_messages that wait for a message.", func(s *threadStats) float64 { return float64(s.waits) }),
+	gauge("trunkline_threads_streams", "Subscriptions and streams.", func(s *threadStats) float64 { return float64(s.streams) }),
 	gauge("trunkline_threads_keys", "Idempotency keys that are remembered.", func(s *threadStats) float64 { return float64(s.Keys) }),
 	gauge("trunkline_threads_key_bytes", "Memory of the filters of idempotency keys.", func(s *threadStats) float64 { return float64(s.KeyBytes) }),
 	gauge("trunkline_rows_disk_bytes", "Bytes of the rows on the disk.", func(s *threadStats) float64 { return float64(s.rows.DiskBytes) }),
@@ -217,6 +225,7 @@ func (c *replica) threadStats() *threadStats {
 	st := &threadStats{Stats: rt.Threads.Stats(), rows: db.Stats()}
 	if c.threads != nil {
 		st.lines = c.threads.sessions.Counts()
+		st.waits, st.streams = c.threads.follow.Counts()
 	}
 	return st
 }

@@ -1,13 +1,10 @@
 package app
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"strings"
-	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/handlers/ops"
@@ -23,7 +20,7 @@ type threadServer struct {
 	peers    *token.Peers
 	pending  *method.Budget
 	ready    *ops.Readiness
-	devToken string // of --dev
+	dev      []devToken // of --dev
 	logger   *slog.Logger
 }
 
@@ -71,12 +68,12 @@ func (t *threadServer) close() {
 	}
 }
 
-// newVerifier opens the key source; with --dev and without one it makes a key and a token.
+// newVerifier opens the key source; with --dev and without one it makes a key and tokens.
 func (t *threadServer) newVerifier(c *config.Threads) (v *token.Verifier, err error) {
 	tc := c.Config
 	tc.Logger = t.logger
 	if c.KeySources() == 0 {
-		if t.devToken, err = devKey(&tc); err != nil {
+		if t.dev, err = newDevTokens(&tc); err != nil {
 			return nil, fmt.Errorf("cannot make a key for agent threads: %w", err)
 		}
 		defer os.Remove(tc.PublicKeyFile)
@@ -85,36 +82,6 @@ func (t *threadServer) newVerifier(c *config.Threads) (v *token.Verifier, err er
 		return nil, fmt.Errorf("cannot open agent threads: %w", err)
 	}
 	return v, nil
-}
-
-// devIssuer is the issuer of the tokens that --dev makes.
-const devIssuer = "trunkline-dev"
-
-// devTokenFor is how long a token of --dev is valid.
-const devTokenFor = 24 * time.Hour
-
-// devKey makes a key pair, and a token for a coordinator by it. The private half is forgotten.
-func devKey(tc *token.Config) (text string, err error) {
-	private, public, err := token.NewKey()
-	if err != nil {
-		return "", err
-	}
-	f, err := os.CreateTemp("", "trunkline-dev-*.pem")
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(public)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", err
-	}
-	tc.PublicKeyFile = f.Name()
-	tc.Issuer = cmp.Or(tc.Issuer, devIssuer)
-	tc.Audience = cmp.Or(tc.Audience, token.DefaultAudience)
-	now := time.Now().Truncate(time.Second)
-	workspace := cmp.Or(tc.WorkspaceID, "dev")
-	claims := token.Claims{Agent: "dev_coordinator", Workspace: workspace, Session: "dev_session", ID: fmt.Sprintf("dev-%d", now.UnixNano()),
-		Role: token.Coordinator, Issued: float64(now.Unix()), Expires: float64(now.Add(devTokenFor).Unix())}
-	return token.Sign(private, &claims, tc.Issuer, tc.Audience)
 }
 
 // authServers are the issuers that MCP clients are shown (threads §4.10).

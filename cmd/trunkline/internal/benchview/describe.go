@@ -130,6 +130,10 @@ func sentences(r *loadgen.Result) []string {
 			"They depend on this machine as much as on the server. Ask for less, or give the generator more processors.",
 			LatencyText(int64(r.LatestLag)))
 	}
+	if w := r.Watched; w != nil {
+		say("%s watchers received %s messages (%s/s), p50 %s and p99 %s after the time of the message.", CountText(int64(r.Plan.Watch.Subscriptions)),
+			CountText(w.Messages), CountText(whole(perSecond(w.Messages, measured(r)))), LatencyText(w.Latency.ValueAtQuantile(50)), LatencyText(w.Latency.ValueAtQuantile(99)))
+	}
 	leftOver := int64(0) // due and not sent without a slow part: ending a run takes a moment
 	if r.Stopped {
 		leftOver = whole(perSecond(t.Due, measured(r)) / 10)

@@ -40,6 +40,7 @@ const jsonFormat = 1
 //	start                    when measuring began, RFC 3339 with nanoseconds, UTC
 //	missed_schedule          true if the generator was late; latest_lag_ns is by how much at most
 //	stopped                  true if the run was ended before its time
+//	watched                  what watchers received: messages, latency; null without them
 //	remarks                  the sentences that Summary ends with
 //	total                    what was measured, as one sample
 //	intervals                the samples over time, in order; those of a long run are joined
@@ -62,7 +63,12 @@ func JSON(w io.Writer, r *loadgen.Result) error {
 	for i := range r.Intervals {
 		intervals[i] = sampleOf(&r.Intervals[i])
 	}
+	var watched object
+	if r.Watched != nil {
+		watched = object{"messages": r.Watched.Messages, "latency": latencyOf(r.Watched.Latency)}
+	}
 	return cli.WriteJSON(w, object{
+		"watched":         watched,
 		"format":          jsonFormat,
 		"plan":            planOf(&r.Plan),
 		"start":           r.Start.UTC().Format(time.RFC3339Nano),
