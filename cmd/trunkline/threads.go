@@ -73,6 +73,9 @@ func newThreadsCreateCmd() *cobra.Command {
 	cmd := threadsVerb("create TITLE", "Create a thread and print its id",
 		"  trunkline threads create 'Mapper review' --participants reviewer,executioner --type workflow",
 		cobra.ExactArgs(1), func(o *operator, args []string) error {
+			if participants == "" {
+				return cli.Errorf(cli.CodeUsage, "cannot create a thread without --participants")
+			}
 			var t threadView
 			in := map[string]any{"title": args[0], "type": kind, "participants": strings.Split(participants, ","), "idempotency_key": rand.Text()}
 			if err := o.ask("/v1/create_thread", in, &t); err != nil {
@@ -82,7 +85,6 @@ func newThreadsCreateCmd() *cobra.Command {
 		})
 	cmd.Flags().StringVar(&kind, "type", "conversation", "conversation, workflow or incident")
 	cmd.Flags().StringVar(&participants, "participants", "", "agent ids of the participants, comma separated")
-	_ = cmd.MarkFlagRequired("participants")
 	return cmd
 }
 

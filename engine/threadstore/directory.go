@@ -14,8 +14,8 @@ import (
 
 // Bounds of a list of threads.
 const (
-	// listScan is how many threads a page of Threads examines at most: a filter that fits few of them
-	// gives short pages.
+	// listScan is how many threads a page of Threads examines at most: a filter that fits few of
+	// them gives short pages.
 	listScan = 4096
 	// listSorted is up to how many threads of one agent are sorted for a page. The threads of an
 	// agent with more are found among all of the workspace.

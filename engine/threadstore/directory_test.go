@@ -165,8 +165,8 @@ func (m *listedThread) unread(a *Actor) bool {
 	return false
 }
 
-// TestThreadsScan: a page ends after listScan threads, however few of them a filter selects, and the
-// next one goes on.
+// TestThreadsScan: a page ends after listScan threads, however few of them a filter selects, and
+// the next one goes on.
 func TestThreadsScan(t *testing.T) {
 	r := newRig(t, Config{})
 	var id []byte
@@ -193,7 +193,7 @@ func TestThreadsScan(t *testing.T) {
 	}
 }
 
-// TestParticipantsAreBounded: a thread has 1 to MaxParticipants of them; a removed one loses cursor
+// TestParticipantsAreBounded: a thread has 1 to maxParticipants of them; a removed one loses cursor
 // and jobs, and a restart shows the same.
 func TestParticipantsAreBounded(t *testing.T) {
 	r := newRig(t, Config{})
@@ -208,13 +208,13 @@ func TestParticipantsAreBounded(t *testing.T) {
 		_, _, ref := r.SetParticipants(boss, id, &Membership{Add: add, Remove: remove, Reason: "x"}, r.now)
 		return ref
 	}
-	if ref := change(names(2, MaxParticipants+1), nil); ref.Code != BadCount || ref.N != MaxParticipants+1 {
+	if ref := change(names(2, maxParticipants+1), nil); ref.Code != BadCount || ref.N != maxParticipants+1 {
 		t.Errorf("one too many: %+v", ref)
 	}
-	if ref := change(names(2, MaxParticipants), nil); ref.Code != OK {
+	if ref := change(names(2, maxParticipants), nil); ref.Code != OK {
 		t.Errorf("as many as may be: %+v", ref)
 	}
-	if ref := change(nil, append(names(2, MaxParticipants), []byte("alice"), []byte("bob"))); ref.Code != BadCount || ref.N != 0 {
+	if ref := change(nil, append(names(2, maxParticipants), []byte("alice"), []byte("bob"))); ref.Code != BadCount || ref.N != 0 {
 		t.Errorf("none left: %+v", ref)
 	}
 	r.post(boss, id, "x", "k")
@@ -225,7 +225,7 @@ func TestParticipantsAreBounded(t *testing.T) {
 	if _, _, ref := r.Trigger(boss, id, &Trigger{Target: "bob", Reason: "x", Prompt: "x"}, r.now); ref.Code != OK {
 		t.Fatal(ref)
 	}
-	if ref := change(nil, append(names(2, MaxParticipants), []byte("bob"))); ref.Code != OK {
+	if ref := change(nil, append(names(2, maxParticipants), []byte("bob"))); ref.Code != OK {
 		t.Fatal(ref)
 	}
 	for range 2 {

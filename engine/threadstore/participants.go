@@ -7,8 +7,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// MaxParticipants bounds the participants of a thread.
-const MaxParticipants = 256
+// maxParticipants bounds the participants of a thread.
+const maxParticipants = 256
 
 // Membership asks for other participants of a thread. Its slices are borrowed.
 type Membership struct {
@@ -43,7 +43,7 @@ func (e *Engine) SetParticipants(a *Actor, id []byte, m *Membership, now int64) 
 	switch {
 	case len(rec.Added)+len(rec.Removed) == 0:
 		return t.view(), Receipt{Index: t.index, At: t.updated}, Refusal{}
-	case n < 1 || n > MaxParticipants:
+	case n < 1 || n > maxParticipants:
 		return v, r, Refusal{Code: BadCount, N: int64(n), Index: t.index}
 	case e.refuses():
 		return v, r, Refusal{Code: NotStored}

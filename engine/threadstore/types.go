@@ -113,7 +113,7 @@ const (
 	Unmanaged      // the target's runtime is not managed, and there is no fallback
 	NoRuntime      // the target has no live runtime, and there is no fallback
 	HumanBusy      // a person uses the runtime, and there is neither deferral nor fallback
-	BadCount         // N is how many participants there would be
+	BadCount       // N is how many participants there would be
 )
 
 // Refusal is why a request is refused.

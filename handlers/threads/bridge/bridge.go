@@ -28,8 +28,8 @@ import (
 const (
 	// maxAnswer is a page of messages of the largest size, with room around it.
 	maxAnswer = 8 << 20
-	// maxTime is how long the server may take: its own limits of a body, of a wait and of an answer,
-	// and some.
+	// maxTime is how long the server may take: its own limits of a body, of a wait and of an
+	// answer, and some.
 	maxTime = 130 * time.Second
 	// answerDepth is how deep an answer may be nested: that of an input, and what is around it.
 	answerDepth = 80

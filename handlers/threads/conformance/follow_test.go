@@ -84,8 +84,8 @@ func (e *events) fails(code string) {
 	}
 }
 
-// say posts a message.
-func (s *server) say(thread, token, body string) {
+// send posts a message.
+func (s *server) send(thread, token, body string) {
 	s.t.Helper()
 	text, _ := json.Marshal(map[string]any{"thread_id": thread, "schema_version": 1, "kind": "chat", "body": body})
 	if a := s.post("post_message", token, string(text)); a.status != 200 {
@@ -102,8 +102,12 @@ func TestWaitingCalls(t *testing.T) {
 		return fmt.Sprintf(`{"thread_id":"%s","since_seq":%d,"wait_ms":%d}`, id, since, wait)
 	}
 	calls := map[string]func(id string, since, wait int) string{
-		"http":  func(id string, since, wait int) string { return s.post("read_messages", reviewer, read(id, since, wait)).text },
-		"lines": func(id string, since, wait int) string { return s.dial(reviewer).line("read_messages", read(id, since, wait)) },
+		"http": func(id string, since, wait int) string {
+			return s.post("read_messages", reviewer, read(id, since, wait)).text
+		},
+		"lines": func(id string, since, wait int) string {
+			return s.dial(reviewer).line("read_messages", read(id, since, wait))
+		},
 		"mcp": func(id string, since, wait int) string {
 			return s.mcp(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_messages","arguments":` + read(id, since, wait) + `}}`).text
 		},
@@ -117,7 +121,7 @@ func TestWaitingCalls(t *testing.T) {
 			answer := make(chan string, 1)
 			go func() { answer <- call(id, 0, 60_000) }()
 			time.Sleep(50 * time.Millisecond)
-			s.say(id, executioner, "hello")
+			s.send(id, executioner, "hello")
 			if text := <-answer; !strings.Contains(text, "hello") {
 				t.Errorf("after a message: %s", text)
 			}
@@ -171,7 +175,7 @@ func TestEvents(t *testing.T) {
 	s := start(t)
 	id, other := s.create(), s.create()
 	for range 3 {
-		s.say(id, executioner, "x")
+		s.send(id, executioner, "x")
 	}
 	e := s.follow(t, reviewer, "thread_id="+id+"&since_seq=1", "")
 	if h := e.res.Header; e.res.StatusCode != 200 || h.Get("Content-Type") != "text/event-stream" {
@@ -181,10 +185,10 @@ func TestEvents(t *testing.T) {
 	e.message("3", id, 3)
 	all := s.follow(t, reviewer, "thread_id=*", "")
 	time.Sleep(20 * time.Millisecond)
-	s.say(id, executioner, "y")
+	s.send(id, executioner, "y")
 	e.message("4", id, 4)
 	all.message(id+":4", id, 4)
-	s.say(other, executioner, "z")
+	s.send(other, executioner, "z")
 	all.message(other+":1", other, 1)
 	s.follow(t, reviewer, "thread_id="+id+"&since_seq=1", "3").message("4", id, 4)
 	again := s.follow(t, reviewer, "thread_id=*", id+":3")
@@ -210,24 +214,24 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestSubscriptions: a connection of lines has the messages of its subscriptions between its replies,
-// each in order and once.
+// TestSubscriptions: a connection of lines has the messages of its subscriptions between its
+// replies, each in order and once.
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	id := s.create()
-	s.say(id, executioner, "one")
+	s.send(id, executioner, "one")
 	p := s.dial(reviewer)
 	_ = p.send(`{"id":1,"method":"subscribe","params":{"thread_id":"%s","since_seq":0}}`, id)
 	p.want(`{"id":1,"ok":true,"result":{"subscription":1}}`)
 	p.want(`{"subscription":1,"message":{"message_id":"`, `"seq":1`, `"thread_id":"`+id+`"}`)
-	s.say(id, executioner, "two")
+	s.send(id, executioner, "two")
 	p.want(`{"subscription":1,"message":{`, `"seq":2`)
 	_ = p.send(`{"id":2,"method":"subscribe","params":{"thread_id":"*"}}`)
 	p.want(`{"id":2,"ok":true,"result":{"subscription":2}}`)
 	_ = p.send(`{"id":3,"method":"unsubscribe","params":{"subscription":1}}`)
 	p.want(`{"id":3,"ok":true,"result":{}}`)
-	s.say(id, executioner, "three")
+	s.send(id, executioner, "three")
 	p.want(`{"subscription":2,"message":{`, `"seq":3`, `"thread_id":"`+id+`"}`)
 	for _, c := range []struct{ line, want string }{
 		{`{"id":4,"method":"unsubscribe","params":{"subscription":1}}`, `{"id":4,"ok":false,"error":{"code":"NOT_FOUND"`},
@@ -240,14 +244,14 @@ func TestSubscriptions(t *testing.T) {
 	}
 	for i := 1; i <= 1023; i++ { // one is there already
 		_ = p.send(`{"id":%d,"method":"subscribe","params":{"thread_id":"%s","since_seq":100}}`, i, id)
-		p.want(`{"id":`+strconv.Itoa(i)+`,"ok":true`)
+		p.want(`{"id":` + strconv.Itoa(i) + `,"ok":true`)
 	}
 	_ = p.send(`{"id":8,"method":"subscribe","params":{"thread_id":"%s"}}`, id)
 	p.want(`{"id":8,"ok":false,"error":{"code":"RATE_LIMITED"`)
 }
 
-// TestStreamsEndWithTheRight: a token that expires or is revoked, and a lost membership, end streams
-// and waits within a second with the contract's error.
+// TestStreamsEndWithTheRight: a token that expires or is revoked, and a lost membership, end
+// streams and waits within a second with the contract's error.
 func TestStreamsEndWithTheRight(t *testing.T) {
 	t.Parallel()
 	revoked := filepath.Join(t.TempDir(), "revoked")
@@ -312,7 +316,7 @@ func TestLists(t *testing.T) {
 	s := start(t)
 	one, two := s.create(), s.create()
 	time.Sleep(5 * time.Millisecond) // the time of a thread has milliseconds
-	s.say(one, executioner, "x")
+	s.send(one, executioner, "x")
 	list := func(token, body string) (ids []string, a *answer) {
 		a = s.post("list_threads", token, body)
 		threads, _ := a.body["threads"].([]any)

@@ -53,7 +53,7 @@ func TestListen(t *testing.T) {
 		t.Fatalf("%d %s", e.res.StatusCode, got)
 	}
 	e.data(`"method":"notifications/subscriptions/acknowledged"`, `"io.modelcontextprotocol/subscriptionId":1`, `"resourceSubscriptions":["thread://`+id+`"]`)
-	s.say(id, executioner, "x")
+	s.send(id, executioner, "x")
 	e.data(`"method":"notifications/resources/updated"`, `"io.modelcontextprotocol/subscriptionId":1`, `"uri":"thread://`+id+`"`)
 	soon := s.listen(t, tokenOf(claims{"exp": time.Now().Unix() + 2, "iat": time.Now().Unix() - 10, "jti": "soon"}), `{"resourceSubscriptions":["thread://`+id+`"]}`)
 	soon.data("acknowledged")
@@ -74,13 +74,13 @@ func TestListen(t *testing.T) {
 	e.data(`"id":1,"result":{`)
 }
 
-// TestResourcesAndPrompts: threads are resources of their readers alone, and the two prompts name the
-// thread.
+// TestResourcesAndPrompts: threads are resources of their readers alone, and the two prompts name
+// the thread.
 func TestResourcesAndPrompts(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	id := s.create()
-	s.say(id, executioner, "hello")
+	s.send(id, executioner, "hello")
 	ask := func(token, name, params string) string {
 		return s.mcp(rpc(name, params), "Authorization", "Bearer "+token).text
 	}

@@ -120,8 +120,8 @@ type Waiter struct {
 	wake  func()
 }
 
-// Begin calls wake once the thread of w has a message behind w.Since, or its participants change: at
-// once, if it has one. wake may be called several times, on any goroutine, and must not block. A
+// Begin calls wake once the thread of w has a message behind w.Since, or its participants change:
+// at once, if it has one. wake may be called several times, on any goroutine, and must not block. A
 // fault means that it does not wait. End has to follow.
 func (wt *Waiter) Begin(s *Server, c *token.Claims, w *method.Wait, wake func()) *method.Fault {
 	if s.waits.Add(1) > int64(s.cfg.MaxWaits) {

@@ -161,8 +161,8 @@ func (r *reader) Frame(thread string) threadstore.Frame {
 	return threadstore.Frame{Before: func(dst []byte, seq uint64) []byte { return fmt.Appendf(dst, "%s:%d ", thread, seq) }}
 }
 
-// TestFollowersAreBounded: a stream of all threads that is maxBehind ranges behind goes on, one that
-// is further behind ends.
+// TestFollowersAreBounded: a stream of all threads that is maxBehind ranges behind goes on, one
+// that is further behind ends.
 func TestFollowersAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		ranges int

@@ -19,14 +19,14 @@ const maxSubscriptions = 1024
 // coldBytes is about how much a subscription reads at a time from what is not in memory.
 const coldBytes = 64 << 10
 
-// streams are the subscriptions and the waiting call of a session. All but what mu guards belongs to
-// the owner of the session.
+// streams are the subscriptions and the waiting call of a session. All but what mu guards belongs
+// to the owner of the session.
 type streams struct {
-	subs  map[uint32]*subscription
-	last  uint32 // number of the last subscription
-	lease *follow.Lease
-	call  *waitingCall
-	over  atomic.Bool // the wait of call is over
+	subs    map[uint32]*subscription
+	last    uint32 // number of the last subscription
+	lease   *follow.Lease
+	call    *waitingCall
+	over    atomic.Bool // the wait of call is over
 	expired atomic.Bool // the token may be void
 
 	mu    sync.Mutex

@@ -20,8 +20,8 @@ const (
 	resourceMessages = 50
 )
 
-// addResources offers threads as resources: those of the caller are listed, and any that it may read
-// can be read.
+// addResources offers threads as resources: those of the caller are listed, and any that it may
+// read can be read.
 func addResources(s *sdk.Server, rows []method.Row) {
 	list, get, read := rowOf(rows, []byte(method.List)), rowOf(rows, []byte(method.Get)), rowOf(rows, []byte(method.Read))
 	if list == nil || get == nil || read == nil {

@@ -50,7 +50,8 @@ func (in *Input) Cursor() []byte { return in.textOf(slotCursor) }
 // WaitMillis is wait_ms.
 func (in *Input) WaitMillis() int64 { return in.numberOf(slotWait, 0) }
 
-// TypeFilter and StatusFilter are the numbers of type and status, negative where they are not given.
+// TypeFilter and StatusFilter are the numbers of type and status, negative where they are not
+// given.
 func (in *Input) TypeFilter() int { return int(in.numberOf(slotType, -1)) }
 
 // StatusFilter is status.

@@ -71,8 +71,8 @@ type Outcome struct {
 	Wait *Wait
 }
 
-// Wait is what a call of read_messages with wait_ms waits for (threads §4.12): a message of a thread
-// with a number behind Since, at most For.
+// Wait is what a call of read_messages with wait_ms waits for (threads §4.12): a message of a
+// thread with a number behind Since, at most For.
 type Wait struct {
 	Thread []byte
 	Since  uint64

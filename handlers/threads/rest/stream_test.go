@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzPosition: a position that is accepted is within its limits, and its event id leads back to it.
+// FuzzPosition: a position that is accepted is within its limits, and its event id leads back to
+// it.
 func FuzzPosition(f *testing.F) {
 	f.Add("thread_id=th_1&since_seq=4", "")
 	f.Add("thread_id=th_1", "9007199254740991")

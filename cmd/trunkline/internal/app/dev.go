@@ -64,7 +64,8 @@ type mcpServer struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// writeDevFile writes the tokens for a server at an address to a file that its owner alone can read.
+// writeDevFile writes the tokens for a server at an address to a file that its owner alone can
+// read.
 func writeDevFile(name, addr string, list []devToken) error {
 	servers := map[string]mcpServer{}
 	for _, t := range list {

@@ -117,8 +117,8 @@ func openThreads(
 	t.mcp = mcp.New(mcp.Config{
 		Surface: surface, PublicURL: c.PublicURL, AllowedOrigins: c.MCPOrigins, AllowedHosts: c.AllowedHosts,
 		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute, Follow: t.follow,
-		Draining:       func() bool { return t.http.Draining.Load() },
-		Count:          func(f method.Condition) { t.http.Count(f) },
+		Draining: func() bool { return t.http.Draining.Load() },
+		Count:    func(f method.Condition) { t.http.Count(f) },
 	})
 	t.http = rest.New(rest.Config{
 		Name: o.named(protocolThreads + "-http"), Surface: surface, Unready: shared.unready,
