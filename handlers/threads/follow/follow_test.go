@@ -137,9 +137,11 @@ func TestLeases(t *testing.T) {
 		k.revoked.Store(true)
 		k.generation.Add(1)
 		time.Sleep(time.Second)
+		s.leases.mu.Lock()
 		if len(ended) != 1 || len(s.leases.held) != 0 || s.leases.running {
 			t.Errorf("%d ended after the revocation, %d are held, running %t", len(ended), len(s.leases.held), s.leases.running)
 		}
+		s.leases.mu.Unlock()
 		long.Release()
 	})
 }

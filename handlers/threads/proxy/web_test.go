@@ -310,9 +310,9 @@ func TestManyLastRequests(t *testing.T) {
 // TestSlowClients has the same limits of time with one server and through a router.
 func TestSlowClients(t *testing.T) {
 	limits := rest.Limits{
-		BodyTimeout:   50 * time.Millisecond,
-		HeaderTimeout: 50 * time.Millisecond,
-		IdleTimeout:   50 * time.Millisecond,
+		BodyTimeout:   250 * time.Millisecond,
+		HeaderTimeout: 250 * time.Millisecond,
+		IdleTimeout:   250 * time.Millisecond,
 	}
 	one, c := direct(t, limits), newCluster(t, 3, limits, nil)
 	fill := tokens(three)
