@@ -4,6 +4,7 @@
 //
 //	Create, Get, Post, Read, Ack, SetStatus    one method each, atomic per thread
 //	Heartbeat                                  the registry of runtimes
+//	SetWebhooks, TakeDelivery, FinishDelivery  what goes to other servers
 //	Machine                                    the state in a journal (engine/store)
 //
 // # Where things are
@@ -104,7 +105,8 @@ type Engine struct {
 	keys     *keyindex.Index   // of what is in disk
 	expirers map[byte]*expirer // by the kind of row, guarded by storing
 
-	numbers numbers
+	numbers  numbers
+	webhooks webhooks
 
 	windows chan struct{} // one for each that is in memory
 
@@ -156,6 +158,7 @@ func New(cfg Config) *Engine {
 	e.rejections.callers = map[agentKey]*rejecting{}
 	e.SetPostRates(PostRates{cfg.PostsPerAgent, cfg.PostsPerThread})
 	e.jobs.init()
+	e.webhooks.work = make(chan struct{}, 1)
 	return e
 }
 

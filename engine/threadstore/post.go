@@ -93,6 +93,7 @@ func (e *Engine) appendTo(t *thread, a *Actor, p *Post, reply *rawID, hash *keyH
 	rec.Number, rec.Seq, rec.Row = t.made.Number, seq, row
 	t.keep(e.message(t, rec), seq, &id, created)
 	t.unread.count(a.Agent, seq)
+	e.deliver(t, p.Kind, p.Metadata, "", now)
 	rec.Row = nil
 	if *buf = row; cap(row) <= keptRow {
 		e.rows.Put(buf)
