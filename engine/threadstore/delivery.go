@@ -10,16 +10,14 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// Times of deliveries in milliseconds.
+// Times of deliveries in milliseconds, and how many messages one look for the next one reads.
 const (
 	saveEvery    = 100           // between two records of successes: a crash repeats the rest
 	deliveryBase = 5_000         // bound of the random pause behind the first failure
 	deliveryMost = 3600_000      // to which the bound doubles
 	deliverFor   = 24 * 3600_000 // from the first attempt on
+	maxScanned   = 64
 )
-
-// maxScanned bounds the messages that one look for the next delivery reads.
-const maxScanned = 64
 
 // Delivery is a Letter on its way to the target of a webhook. ID is the same in all attempts, and
 // for a message its own; Body is JSON.
@@ -38,7 +36,7 @@ func (e *Engine) DeliveryWork() <-chan struct{} { return e.webhooks.work }
 // WakeDeliveries has the reader of DeliveryWork look again.
 func (e *Engine) WakeDeliveries() { e.webhooks.wake() }
 
-// AwaitDeliveries returns once what was queued before the call is durable, and may be delivered.
+// AwaitDeliveries returns once the messages that were posted before are durable.
 func (e *Engine) AwaitDeliveries(ctx context.Context) error {
 	return e.store.Await(ctx, e.webhooks.marked.Load())
 }
@@ -51,7 +49,7 @@ func (e *Engine) TakeDelivery(name string) (d *Delivery, wait int64, err error) 
 	hs.mu.Lock()
 	h := hs.find(name)
 	if wait = deliveryMost; h != nil && len(h.queue) > 0 {
-		h.queue.follow(&h.looked, now)
+		h.follow(now)
 		wait = h.queue[0].due - now
 	}
 	if wait > 0 {
@@ -82,21 +80,21 @@ func (e *Engine) TakeDelivery(name string) (d *Delivery, wait int64, err error) 
 	return nil, 0, err
 }
 
-// follow bounds the times by a clock that was set back since the last look.
-func (q *backlogs) follow(looked *int64, now int64) {
-	if now < *looked || *looked == 0 {
-		for _, b := range *q {
+// follow bounds the times by a clock that was set back. Caller holds webhooks.mu.
+func (h *webhook) follow(now int64) {
+	if now < h.looked || h.looked == 0 {
+		for _, b := range h.queue {
 			if b.due = min(b.due, now+deliveryMost); b.Attempts == 0 {
 				b.due = now
 			}
 		}
-		heap.Init(q)
+		heap.Init(&h.queue)
 	}
-	*looked = now
+	h.looked = now
 }
 
-// nextDelivery finds the first durable delivery of b that w selects. at is the message before it, or
-// the last one that was read; visible is the last durable one. Caller holds thread.mu.
+// nextDelivery finds the first durable delivery of b that w selects. at is the message before it,
+// or the last one that was read; visible is the last durable one. Caller holds thread.mu.
 func (e *Engine) nextDelivery(b *backlog, w *Webhook) (d *Delivery, at, visible uint64, err error) {
 	t := b.thread
 	at, visible = b.at, t.visible(e.store.Safe())
@@ -146,7 +144,7 @@ func (t *thread) delivery(b *backlog, m *message, l Letter) *Delivery {
 
 // release puts b back into the queue, unless it has ended. Caller holds thread.mu and webhooks.mu.
 func (b *backlog) release() {
-	if b.hook.taken--; b.thread.backlogs[b.hook] == b {
+	if b.hook.taken--; b.thread.pending[b.hook] == b {
 		heap.Push(&b.hook.queue, b)
 	}
 }
@@ -190,12 +188,11 @@ func (e *Engine) FinishDelivery(d *Delivery, status int) (dead bool) {
 
 // pass goes on behind a delivery. Caller holds thread.mu and webhooks.mu.
 func (b *backlog) pass(d *Delivery) {
-	if d.extra {
+	if b.Attempts, b.First, b.Next = 0, 0, 0; d.extra {
 		b.Extra = slices.DeleteFunc(slices.Clone(b.Extra), func(l Letter) bool { return l == d.Letter })
 	} else {
 		b.at = max(b.at, d.Seq)
 	}
-	b.Attempts, b.First, b.Next = 0, 0, 0
 }
 
 // WebhookBacklog returns in how many threads a webhook has something to deliver, its dead letters,
@@ -203,11 +200,10 @@ func (b *backlog) pass(d *Delivery) {
 func (e *Engine) WebhookBacklog(name string) (threads int, dead []Letter, dropped uint64) {
 	e.webhooks.mu.Lock()
 	defer e.webhooks.mu.Unlock()
-	h := e.webhooks.find(name)
-	if h == nil {
-		return 0, nil, 0
+	if h := e.webhooks.find(name); h != nil {
+		threads, dead, dropped = len(h.queue)+h.taken, h.Dead, h.Dropped
 	}
-	return len(h.queue) + h.taken, h.Dead, h.Dropped
+	return threads, dead, dropped
 }
 
 // Resend has dead letters delivered again, before all else of their threads: those of a thread,
@@ -223,7 +219,7 @@ func (e *Engine) Resend(name, thread string, seq uint64) (n int) {
 		t.mu.Lock()
 		hs.mu.Lock()
 		if h := hs.find(name); h != nil && slices.Contains(h.Dead, l) && !e.refuses() {
-			if b := t.backlogs[h]; b != nil {
+			if b := t.pending[h]; b != nil {
 				b.Attempts, b.First, b.Next = 0, 0, 0 // of what waits behind it now
 			}
 			b := hs.backlog(h, t, t.latest, now)

@@ -61,7 +61,7 @@ func (e *Engine) WriteSnapshot(write func(rec []byte) error) error {
 	}
 	err = e.eachThread(func(t *thread) error {
 		t.mu.Lock()
-		s, backlogs := t.state(), t.backlogStates()
+		s, backlogs := t.state(), t.backlogs()
 		t.mu.Unlock()
 		err := put(snapThread, &s)
 		for i := 0; i < len(backlogs) && err == nil; i++ {
@@ -150,7 +150,7 @@ func (e *Engine) Digest() (sum uint64) {
 	}
 	_ = e.eachThread(func(t *thread) error {
 		t.mu.Lock()
-		s, backlogs := t.state(), t.backlogStates()
+		s, backlogs := t.state(), t.backlogs()
 		t.mu.Unlock()
 		for i := range backlogs {
 			add(&backlogs[i])

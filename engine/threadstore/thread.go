@@ -17,17 +17,17 @@ type thread struct {
 	updated int64
 	index   journal.Index // of the last change
 
-	latest   uint64
-	lastID   rawID
-	lastAt   int64
-	hot      []ref // of the messages up to latest, without a gap
-	cursors  map[string]*cursor
-	unread   unread // its Number fields are unused
-	loop     loop
-	backlogs map[*webhook]*backlog // nil where no webhook has anything to deliver
-	quota    bucket
-	batch    int  // of its messages that are being stored; guarded by storing
-	cut      bool // rows behind the last stored message were removed; guarded by storing
+	latest  uint64
+	lastID  rawID
+	lastAt  int64
+	hot     []ref // of the messages up to latest, without a gap
+	cursors map[string]*cursor
+	unread  unread // its Number fields are unused
+	loop    loop
+	pending map[*webhook]*backlog // nil where webhooks have nothing to deliver
+	quota   bucket
+	batch   int  // of its messages that are being stored; guarded by storing
+	cut     bool // rows behind the last stored message were removed; guarded by storing
 
 	scratch struct { // of the records on hot paths
 		message messagePosted

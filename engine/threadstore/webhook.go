@@ -13,10 +13,6 @@ import (
 	"trunkline/engine/journal"
 )
 
-// What a webhook has not delivered of a thread is a backlog, which exists while there is something:
-// the number up to which messages are delivered, and failures. It belongs to its thread, whose
-// index is that of its last record, too. Only the leader delivers (delivery.go).
-
 // maxDeadLetters bounds the dead letters of a webhook: beyond it the oldest is dropped.
 const maxDeadLetters = 1000
 
@@ -38,7 +34,8 @@ type webhook struct {
 	removed bool
 }
 
-// backlog is guarded by thread.mu and webhooks.mu: a change takes both.
+// backlog is what a webhook has still to deliver of a thread; it ends when there is nothing. The
+// index of the thread is that of its last record, too. A change takes thread.mu and webhooks.mu.
 type backlog struct {
 	backlogState
 	hook   *webhook
@@ -77,13 +74,6 @@ func (hs *webhooks) find(name string) *webhook {
 		}
 	}
 	return nil
-}
-
-func (hs *webhooks) wake() {
-	select {
-	case hs.work <- struct{}{}:
-	default:
-	}
 }
 
 func (w *Webhook) selects(t *thread, event string) bool {
@@ -157,38 +147,46 @@ func (e *Engine) deliver(t *thread, kind Kind, metadata []byte, unread string, n
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	for _, h := range hs.all() {
-		switch {
-		case !h.Webhook.selects(t, event):
-		case unread != "":
-			b := hs.backlog(h, t, t.latest, now)
-			b.add(Letter{Thread: t.made.ID, Seq: t.latest, Agent: unread, At: now})
-			e.saveBacklog(b, nil, now)
-		default:
-			hs.marked.Store(max(hs.marked.Load(), t.index))
-			hs.backlog(h, t, t.latest-1, now)
+		if !h.Webhook.selects(t, event) {
+			continue
 		}
+		if unread == "" {
+			hs.backlog(h, t, t.latest-1, now)
+			continue
+		}
+		b := hs.backlog(h, t, t.latest, now)
+		b.add(Letter{Thread: t.made.ID, Seq: t.latest, Agent: unread, At: now})
+		e.saveBacklog(b, nil, now)
 	}
 }
 
 // backlog returns that of a webhook in a thread, and has it delivered soon unless it waits for
 // another attempt. A new one begins behind message sent. Caller holds t.mu and mu.
 func (hs *webhooks) backlog(h *webhook, t *thread, sent uint64, now int64) *backlog {
-	b := t.backlogs[h]
+	b := t.pending[h]
 	if b == nil {
-		maps.DeleteFunc(t.backlogs, func(other *webhook, _ *backlog) bool { return other.removed })
+		maps.DeleteFunc(t.pending, func(other *webhook, _ *backlog) bool { return other.removed })
 		b = &backlog{hook: h, thread: t, at: sent, due: now, saved: now,
 			backlogState: backlogState{Thread: t.made.Number, Webhook: h.Webhook.Name, Sent: sent}}
-		if t.backlogs == nil {
-			t.backlogs = map[*webhook]*backlog{}
+		if t.pending == nil {
+			t.pending = map[*webhook]*backlog{}
 		}
-		t.backlogs[h] = b
+		t.pending[h] = b
 		heap.Push(&h.queue, b)
 	} else if b.Attempts == 0 && b.pos >= 0 {
 		b.due = now
 		heap.Fix(&h.queue, b.pos)
 	}
+	hs.marked.Store(max(hs.marked.Load(), t.index))
 	hs.wake()
 	return b
+}
+
+func (hs *webhooks) wake() {
+	select {
+	case hs.work <- struct{}{}:
+	default:
+	}
 }
 
 // add adds a letter in place of an earlier report about the same agent.
@@ -198,19 +196,16 @@ func (b *backlog) add(l Letter) {
 	slices.SortStableFunc(b.Extra, func(x, y Letter) int { return cmp.Compare(x.Seq, y.Seq) })
 }
 
-// saveBacklog records b with new dead letters, and ends it if nothing is left. Caller holds
-// thread.mu and mu.
+// saveBacklog records b with new dead letters, unless nothing can be recorded: a later record has
+// it then. It ends b if nothing is left. Caller holds thread.mu and mu.
 func (e *Engine) saveBacklog(b *backlog, dead []Letter, now int64) {
 	if b.hook.removed || e.refuses() {
-		return // a later record has it
+		return
 	}
 	b.Sent, b.saved = b.at, now
 	rec := b.backlogState
 	rec.Dead = dead
 	b.thread.index = e.record(opBacklog, &rec)
-	if len(b.Extra) > 0 {
-		e.webhooks.marked.Store(max(e.webhooks.marked.Load(), b.thread.index))
-	}
 	b.hook.bury(&rec, b.thread.index)
 	b.settle()
 }
@@ -223,8 +218,8 @@ func (b *backlog) settle() {
 	if b.pos >= 0 {
 		heap.Remove(&b.hook.queue, b.pos)
 	}
-	if delete(b.thread.backlogs, b.hook); len(b.thread.backlogs) == 0 {
-		b.thread.backlogs = nil
+	if delete(b.thread.pending, b.hook); len(b.thread.pending) == 0 {
+		b.thread.pending = nil
 	}
 }
 
@@ -250,9 +245,9 @@ func (hs *webhooks) states() (list []webhookState) {
 	return list
 }
 
-// backlogStates returns what a snapshot has of t. Caller holds mu, and webhooks.change.
-func (t *thread) backlogStates() (list []backlogState) {
-	for h, b := range t.backlogs {
+// backlogs returns what a snapshot has of t. Caller holds mu, and webhooks.change.
+func (t *thread) backlogs() (list []backlogState) {
+	for h, b := range t.pending {
 		if !h.removed {
 			list = append(list, b.backlogState)
 		}
@@ -262,11 +257,8 @@ func (t *thread) backlogStates() (list []backlogState) {
 
 // webhook puts back a webhook.
 func (r *replay) webhook(s *webhookState, index journal.Index) {
-	hs := &r.e.webhooks
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	if h := hs.find(s.Webhook.Name); h == nil || index > h.Index {
-		hs.apply(s, index)
+	if h := r.e.webhooks.find(s.Webhook.Name); h == nil || index > h.Index {
+		r.e.webhooks.apply(s, index)
 	}
 }
 
@@ -277,10 +269,6 @@ func (r *replay) backlog(s *backlogState, index journal.Index) error {
 		return err
 	}
 	hs := &r.e.webhooks
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
 	h := hs.find(s.Webhook)
 	if h != nil && index > h.Index {
 		h.bury(s, index)

@@ -4,13 +4,11 @@ package threadstore
 
 //msgp:tuple Webhook webhookState backlogState Letter
 
-// Webhook selects what the target of a webhook receives; an empty field selects everything. Events
-// are event types of messages, "message" for kind chat, "unread_dormant" for reports of unread ones.
+// Webhook selects what a target receives; an empty field selects everything. Events are those of
+// metadata, "message" for kind chat, and "unread_dormant" for reports of unread messages.
 type Webhook struct {
-	Name      string
-	Workspace string
-	Types     []string // of threads
-	Events    []string
+	Name, Workspace string
+	Types, Events   []string // Types of threads
 }
 
 // webhookState is a webhook. Removed is in the journal only, Index in a snapshot: that of the last
@@ -23,16 +21,16 @@ type webhookState struct {
 	Index   uint64
 }
 
-// backlogState is what a webhook has still to deliver of one thread.
+// backlogState is what a webhook has still to deliver of one thread: the messages behind Sent, and
+// Extra by number, each behind the messages up to its number. The next delivery has failed Attempts
+// times. Dead is in the journal only: what a record adds to the dead letters.
 type backlogState struct {
-	Thread   uint64
-	Webhook  string
-	Sent     uint64   // messages up to it are delivered, dead or not selected
-	Extra    []Letter // by number; each goes behind the messages up to its number
-	Attempts uint32   // of the next delivery, that have failed
-	First    int64    // time of the first of them
-	Next     int64    // time of the next one
-	Dead     []Letter // that this record adds to those of the webhook; in the journal only
+	Thread      uint64
+	Webhook     string
+	Sent        uint64
+	Extra, Dead []Letter
+	Attempts    uint32
+	First, Next int64 // times of attempts
 }
 
 // Letter is a delivery of message Seq, or of a report at a time of an agent's unread messages up to
@@ -40,7 +38,7 @@ type backlogState struct {
 type Letter struct {
 	Thread string `json:"thread_id"`
 	Seq    uint64 `json:"seq"`
-	Agent  string `json:"agent_id,omitempty"` // of a report
+	Agent  string `json:"agent_id,omitempty"`
 	At     int64  `json:"reported_at_ms,omitempty"`
 	First  int64  `json:"first_attempt_ms"`
 	Status uint32 `json:"last_status"`

