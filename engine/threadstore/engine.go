@@ -6,6 +6,7 @@
 //	SetParticipants, Threads                   membership, lists
 //	Watch                                      notifications of durable changes
 //	Heartbeat                                  the registry of runtimes
+//	SetWebhooks, TakeDelivery, FinishDelivery  what goes to other servers
 //	Machine                                    the state in a journal (engine/store)
 //
 // # Where things are
@@ -109,6 +110,7 @@ type Engine struct {
 	numbers   numbers
 	directory directory
 	watches   watches
+	webhooks  webhooks
 
 	windows chan struct{} // one for each that is in memory
 
@@ -162,6 +164,7 @@ func New(cfg Config) *Engine {
 	e.jobs.init()
 	e.directory.workspaces = map[string]*workspace{}
 	e.watches.workspaces, e.watches.ready = map[string]*watched{}, make(chan struct{}, 1)
+	e.webhooks.work = make(chan struct{}, 1)
 	return e
 }
 

@@ -31,12 +31,14 @@ func (e *Engine) WriteSnapshot(write func(rec []byte) error) error {
 	if err := e.storeAll(safe); err != nil {
 		return err
 	}
-	list := e.sessions.list()
+	e.webhooks.change.Lock()
+	defer e.webhooks.change.Unlock()
+	list, hooks := e.sessions.list(), e.webhooks.states()
 	has, err := e.markArchived(safe)
 	if err != nil {
 		return err
 	}
-	if e.stored.Load() == 0 && len(list) == 0 && has == nil {
+	if e.stored.Load() == 0 && len(list)+len(hooks) == 0 && has == nil {
 		return nil // there was never anything
 	}
 	identity, err := e.disk.Flush(safe)
@@ -52,11 +54,20 @@ func (e *Engine) WriteSnapshot(write func(rec []byte) error) error {
 	if err := put(snapEngine, &state); err != nil {
 		return err
 	}
+	for i := range hooks {
+		if err := put(snapWebhook, &hooks[i]); err != nil {
+			return err
+		}
+	}
 	err = e.eachThread(func(t *thread) error {
 		t.mu.Lock()
-		s := t.state()
+		s, backlogs := t.state(), t.backlogs()
 		t.mu.Unlock()
-		return put(snapThread, &s)
+		err := put(snapThread, &s)
+		for i := 0; i < len(backlogs) && err == nil; i++ {
+			err = put(snapBacklog, &backlogs[i])
+		}
+		return err
 	})
 	if err != nil {
 		return err
@@ -131,10 +142,19 @@ func (e *Engine) Digest() (sum uint64) {
 		buf, _ = rec.MarshalMsg(buf[:0])
 		sum += store.Mix(crc64.Checksum(buf, table))
 	}
+	e.webhooks.change.Lock()
+	defer e.webhooks.change.Unlock()
+	for _, s := range e.webhooks.states() {
+		s.Index = 0
+		add(&s)
+	}
 	_ = e.eachThread(func(t *thread) error {
 		t.mu.Lock()
-		s := t.state()
+		s, backlogs := t.state(), t.backlogs()
 		t.mu.Unlock()
+		for i := range backlogs {
+			add(&backlogs[i])
+		}
 		cursors := s.Cursors
 		s.Index, s.Cursors = 0, nil
 		slices.SortFunc(s.Unread.Notified, func(a, b notified) int { return strings.Compare(a.Agent, b.Agent) })

@@ -95,6 +95,7 @@ func (e *Engine) appendTo(t *thread, a *Actor, p *Post, reply *rawID, hash *keyH
 	t.unread.count(a.Agent, seq)
 	e.changed(t, t.index, seq)
 	e.directory.touch(t)
+	e.deliver(t, p.Kind, p.Metadata, "", now)
 	rec.Row = nil
 	if *buf = row; cap(row) <= keptRow {
 		e.rows.Put(buf)

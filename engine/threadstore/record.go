@@ -29,11 +29,15 @@ const (
 	opNotify  = 'n' // notified
 	opArchive = 'r' // archived
 	opMembers = 'p' // participantsChanged
+	opWebhook = 'w' // webhookState
+	opBacklog = 'b' // backlogState
 
 	snapEngine  = 'E' // engineState
 	snapThread  = 'T' // threadState
 	snapSession = 'H' // sessionState
 	snapJob     = 'J' // jobState
+	snapWebhook = 'W' // webhookState; before the threads
+	snapBacklog = 'B' // backlogState; behind its thread
 	snapArchive = 'A' // archiveState; behind all of the others
 )
 
@@ -50,12 +54,16 @@ var (
 		opNotify:  func() unmarshaler { return new(notified) },
 		opArchive: func() unmarshaler { return new(archived) },
 		opMembers: func() unmarshaler { return new(participantsChanged) },
+		opWebhook: func() unmarshaler { return new(webhookState) },
+		opBacklog: func() unmarshaler { return new(backlogState) },
 	}
 	snapshot = map[byte]func() unmarshaler{
 		snapEngine:  func() unmarshaler { return new(engineState) },
 		snapThread:  func() unmarshaler { return new(threadState) },
 		snapSession: func() unmarshaler { return new(sessionState) },
 		snapJob:     func() unmarshaler { return new(jobState) },
+		snapWebhook: func() unmarshaler { return new(webhookState) },
+		snapBacklog: func() unmarshaler { return new(backlogState) },
 		snapArchive: func() unmarshaler { return new(archiveState) },
 	}
 )
@@ -278,7 +286,8 @@ type Record struct {
 }
 
 var recordNames = map[byte]string{opThread: "create", opMessage: "message", opCursor: "cursor", opStatus: "status", opSession: "session",
-	opAudit: "audit", opJob: "job", opNotify: "notified", opArchive: "archived", opMembers: "participants"}
+	opAudit: "audit", opJob: "job", opNotify: "notified", opArchive: "archived", opMembers: "participants",
+	opWebhook: "webhook", opBacklog: "backlog"}
 
 // ParseRecord decodes a record without its tag. It checks kind and parts; only a replay shows
 // whether it fits the state.
@@ -324,6 +333,11 @@ func (r *Record) Append(b jsonx.Builder) jsonx.Builder {
 		return b.Int("thread", int64(m.Number)).Text("agent_id", m.Agent).Int("seq", int64(m.Seq))
 	case *archived:
 		return appendAt(b.Int("up_to", int64(m.UpTo)).Text("set", m.Set.Name).Int("chunks", int64(m.Set.Chunks)), m.At)
+	case *webhookState:
+		return b.Text("webhook", m.Webhook.Name).Bool("removed", m.Removed).Int("dead_letters", int64(len(m.Dead)))
+	case *backlogState:
+		b = b.Int("thread", int64(m.Thread)).Text("webhook", m.Webhook).Int("sent", int64(m.Sent))
+		return b.Int("attempts", int64(m.Attempts)).Int("dead_letters", int64(len(m.Dead)))
 	}
 	return b
 }

@@ -52,6 +52,10 @@ func (r *replay) Load(rec []byte) error {
 		return r.job(s, s.Index, false)
 	case *sessionState:
 		r.e.sessions.replay(*s, s.Index)
+	case *webhookState:
+		r.webhook(s, s.Index)
+	case *backlogState:
+		return r.backlog(s, 0)
 	}
 	return err
 }
@@ -163,6 +167,10 @@ func (r *replay) apply(made unmarshaler, index journal.Index) error {
 		r.event(m, index)
 	case *archived:
 		return r.archivedAt(m, index)
+	case *webhookState:
+		r.webhook(m, index)
+	case *backlogState:
+		return r.backlog(m, index)
 	}
 	return nil
 }
@@ -201,6 +209,7 @@ func (r *replay) message(m *messagePosted, index journal.Index) error {
 		t.index = index
 		t.latest, t.lastID, t.lastAt, t.updated = m.Seq, row.id, row.created, max(t.updated, row.created)
 		t.unread.count(string(row.sender), m.Seq)
+		r.e.deliver(t, row.kind, row.metadata, "", row.created)
 	}
 	r.know(t, &row, m.Seq)
 	return nil

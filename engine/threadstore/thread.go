@@ -28,6 +28,7 @@ type thread struct {
 	cursors map[string]*cursor
 	unread  unread // its Number fields are unused
 	loop    loop
+	pending map[*webhook]*backlog // nil where webhooks have nothing to deliver
 	quota   bucket
 	batch   int  // of its messages that are being stored; guarded by storing
 	cut     bool // rows behind the last stored message were removed; guarded by storing

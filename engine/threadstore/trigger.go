@@ -126,7 +126,9 @@ func (e *Engine) Trigger(a *Actor, id []byte, tr *Trigger, now int64) (out Job, 
 	}
 	j := e.newJob(a, t, tr, sess, status, now)
 	index := e.saveJob(j, now)
-	e.notify(t, tr.Target, t.latest)
+	if e.notify(t, tr.Target, t.latest); a.Agent == SupervisorSender {
+		e.deliver(t, 0, nil, tr.Target, now)
+	}
 	select {
 	case js.wake <- struct{}{}:
 	default:

@@ -118,6 +118,7 @@ func (e *Engine) unreadOf(t *thread, now int64, found *[]Unread) (total int) {
 		}
 		if !u.Trigger {
 			e.notify(t, agent, t.latest)
+			e.deliver(t, 0, nil, agent, now)
 		}
 		*found = append(*found, u)
 	}

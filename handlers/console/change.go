@@ -84,6 +84,12 @@ func (c *Console) change(w http.ResponseWriter, r *http.Request) (v visitor, ok 
 	return v, c.form(w, r, v)
 }
 
+// Admit is change for a POST of another room on the listener. report logs its outcome.
+func (c *Console) Admit(w http.ResponseWriter, r *http.Request) (report func(err error, about ...any), ok bool) {
+	v, ok := c.change(w, r)
+	return func(err error, about ...any) { c.audit(r, v, err, about...) }, ok
+}
+
 // form reads the form of a POST and checks where it comes from; else it answers the request. A
 // request without a session brings a token of its own, which no page from elsewhere has.
 func (c *Console) form(w http.ResponseWriter, r *http.Request, v visitor) (ok bool) {

@@ -37,6 +37,11 @@ func handler(c Config) http.Handler {
 	mux.Handle(metricsPath, promhttp.HandlerFor(c.Registry.Gatherer(), promhttp.HandlerOpts{
 		MaxRequestsInFlight: 4, // a scrape walks every metric: a fifth scraper waits for its next turn
 	}))
+	if c.Webhooks != nil {
+		mux.HandleFunc("GET "+webhooksPath, c.Webhooks)
+		mux.HandleFunc("GET "+webhooksPath+"/{name}/dead", c.Webhooks)
+		mux.HandleFunc("POST "+webhooksPath+"/{name}/resend", c.Webhooks)
+	}
 	if c.Projects != nil {
 		mux.Handle(projectsPath, c.Projects)
 	}
@@ -78,6 +83,9 @@ func isProbe(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Pa
 // projectsPath is below what the page of projects answers.
 const projectsPath = "/exacta/"
 
+// webhooksPath is that of a list; below it is what changes anything.
+const webhooksPath = "/webhooks"
+
 // consolePath is below what the web console answers.
 const consolePath = "/console/"
 
@@ -118,7 +126,8 @@ func (c Config) readOnly(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		c.markStandby(w.Header())
-		post := r.Method == http.MethodPost && c.Console != nil && strings.HasPrefix(r.URL.Path, consolePath)
+		post := r.Method == http.MethodPost && (c.Console != nil && strings.HasPrefix(r.URL.Path, consolePath) ||
+			c.Webhooks != nil && strings.HasPrefix(r.URL.Path, webhooksPath+"/"))
 		if r.Method != http.MethodGet && r.Method != http.MethodHead && !post {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)

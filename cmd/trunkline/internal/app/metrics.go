@@ -236,6 +236,7 @@ func (s *server) register(reg *obs.Registry) error {
 		),
 		addReplicas(s, reg, threadMetrics, (*replica).threadStats),
 		s.registerLatency(reg, s.options.recorder),
+		s.registerWebhooks(reg),
 	)
 	if dropped := s.options.LinesDropped; dropped != nil {
 		err = errors.Join(err, reg.AddGroup([]obs.Family{{Name: "trunkline_log_lines_dropped_total", Help: "Lines of the log that could not be written."}},

@@ -96,6 +96,10 @@ func (s *server) takeOver(ctx context.Context, now time.Time) (changed, restart 
 	if err != nil {
 		return nil, nil, err
 	}
+	hooks, err := s.threads.prepareWebhooks(&next.Threads)
+	if err != nil {
+		return nil, nil, err
+	}
 	level, err := obs.ParseLevel(next.Log.Level)
 	if err != nil {
 		return nil, nil, err
@@ -108,6 +112,7 @@ func (s *server) takeOver(ctx context.Context, now time.Time) (changed, restart 
 		return nil, nil, errStopping
 	}
 	certify()
+	hooks()
 	if s.exacta != nil {
 		if s.exacta.srv.Live().AuthToken != projects.AuthToken {
 			files = append(files, "exacta.auth_token_file")

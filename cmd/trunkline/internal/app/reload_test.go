@@ -171,6 +171,7 @@ func TestEveryLiveSetting(t *testing.T) {
 		"threads.rate_post_per_agent_per_minute":      nil,
 		"threads.rate_post_per_thread_per_minute":     nil,
 		"threads.rate_mcp_calls_per_agent_per_minute": nil,
+		"threads.webhooks":                            lookAtWebhooks,
 	}
 	for _, section := range []string{"kernel", "http", "toolhost", "threads", "exacta"} {
 		for _, name := range []string{"tls_cert_file", "tls_key_file", "tls_client_ca_file"} {

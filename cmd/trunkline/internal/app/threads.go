@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
@@ -20,6 +21,7 @@ import (
 	"trunkline/handlers/threads/mcp"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/rest"
+	"trunkline/handlers/threads/webhook"
 )
 
 // threadsConfig returns the limits of the state of agent threads. It is there without a listener,
@@ -69,6 +71,7 @@ type threadEndpoint struct {
 	jobs     *threads.Jobs
 	follow   *follow.Server
 	wakers   wakers
+	sender   *webhook.Sender // nil before it serves
 }
 
 // openThreads binds the listeners of agent threads, which are those of the router where there are
@@ -146,6 +149,7 @@ func (t *threadEndpoint) serve(report func(error)) {
 		report(err)
 		return
 	}
+	t.sender = t.shared.hooks.Start(t.engine)
 	t.web.serve(report)
 	t.lines.serve(report)
 }
@@ -161,7 +165,10 @@ func (t *threadEndpoint) shutdown(ctx context.Context) error {
 	}
 	t.follow.Drain()
 	err := errors.Join(t.web.shutdown(ctx), t.lines.shutdown(ctx))
+	var sending sync.WaitGroup
+	sending.Go(func() { t.sender.Close(ctx) })
 	t.wakers.close(ctx)
+	sending.Wait()
 	return unlessLate(err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"trunkline/handlers/ops"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
+	"trunkline/handlers/threads/webhook"
 )
 
 // threadServer is what the agent threads of all partitions have in common; nil where they are
@@ -21,6 +22,7 @@ type threadServer struct {
 	pending  *method.Budget
 	ready    *ops.Readiness
 	dev      []devToken // of --dev
+	hooks    *webhook.Client
 	logger   *slog.Logger
 }
 
@@ -34,7 +36,12 @@ func openThreadServer(cfg *config.Config, ready *ops.Readiness, o Options) (*thr
 	if len(c.ListenAddr)+len(c.LinesAddr) == 0 || c.KeySources() == 0 && !cfg.Dev() {
 		return nil, nil
 	}
-	t := &threadServer{peers: token.NewPeers(c.FailedAuthPer10s), pending: method.NewBudget(0), ready: ready, logger: o.Logger}
+	t := &threadServer{peers: token.NewPeers(c.FailedAuthPer10s), pending: method.NewBudget(0), ready: ready, hooks: webhook.NewClient(o.Logger), logger: o.Logger}
+	hooks, err := t.prepareWebhooks(c)
+	if err != nil {
+		return nil, err
+	}
+	hooks()
 	v, err := t.newVerifier(c)
 	if err != nil {
 		return nil, err
@@ -65,6 +72,7 @@ func (t *threadServer) unready() string {
 func (t *threadServer) close() {
 	if t != nil {
 		t.verifier.Close()
+		t.hooks.Close()
 	}
 }
 

@@ -27,6 +27,8 @@ func (s setting) assign(c *Config, v any) error {
 		return s.assignList(p, v)
 	case *string:
 		return s.assignString(p, v)
+	case *[]Webhook:
+		return assignWebhooks(p, v)
 	}
 	return fmt.Errorf("BUG: no parser for setting %s", s.key)
 }
@@ -122,6 +124,8 @@ func (s setting) value(c *Config) any {
 		return strings.Join(*p, ",")
 	case *string:
 		return *p
+	case *[]Webhook:
+		return showWebhooks(*p)
 	}
 	return nil
 }

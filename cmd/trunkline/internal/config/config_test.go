@@ -188,6 +188,7 @@ func TestDefaults(t *testing.T) {
 	f("threads.unread_auto_trigger", "off")
 	f("threads.retention_mode", "permanent")
 	f("threads.enable_automated_redaction", "false")
+	f("threads.webhooks", "[]")
 	f("exacta.listen_addr", "")
 	f("exacta.tls_cert_file", "")
 	f("exacta.tls_key_file", "")

@@ -44,6 +44,8 @@ func (s setting) schema() map[string]any {
 			delete(list, "minItems")
 		}
 		v["anyOf"] = []any{text, list}
+	case *[]Webhook:
+		v["type"], v["maxItems"] = "array", maxWebhooks
 	case *string:
 		v["type"] = "string"
 		if s.oneOf != nil {

@@ -61,6 +61,7 @@ type Threads struct {
 	UnreadAutoTrigger         string
 	RetentionMode             string
 	EnableAutomatedRedaction  string
+	Webhooks                  []Webhook
 }
 
 // The values of the modes of threads.
@@ -137,6 +138,8 @@ var threadsSettings = []setting{
 	{key: "threads.unread_auto_trigger", def: unreadOff, oneOf: []string{unreadOff, UnreadManaged, UnreadAll}, alias: "UNREAD_AUTO_TRIGGER", help: "who is woken for unread messages: off, managed (live runtimes), all"},
 	{key: "threads.retention_mode", def: "permanent", oneOf: []string{"permanent"}, alias: "RETENTION_MODE", help: "permanent: messages are kept for ever"},
 	{key: "threads.enable_automated_redaction", def: "false", oneOf: []string{"false"}, alias: "ENABLE_AUTOMATED_REDACTION", help: "false: nothing is redacted"},
+	{key: "threads.webhooks", def: []any{}, live: true,
+		help: "URLs that messages are sent to, in the file only, a list: name, url, secret_file, and optional workspace, thread_types, event_types (message and unread_dormant among them), allow_private (hosts that may have private addresses)"},
 }
 
 // Settings that are named in errors.
