@@ -29,7 +29,8 @@ func newThreadsCmd() *cobra.Command {
 		Short:   "Use agent threads from the command line",
 		Long:    "Create and list threads, show and follow their messages, and post.\n\n" + threadsHelp,
 		Example: "  trunkline threads list --unread\n  trunkline threads tail th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2\n  echo done | trunkline threads post th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2 -",
-	}, "create, list, show, tail and post", newThreadsCreateCmd(), newThreadsListCmd(), newThreadsShowCmd(), newThreadsTailCmd(), newThreadsPostCmd())
+	}, "create, list, show, tail, post, export, erase-thread, erase-agent, erasures and webhooks", append(newThreadsAdminCmds(), newThreadsCreateCmd(),
+		newThreadsListCmd(), newThreadsShowCmd(), newThreadsTailCmd(), newThreadsPostCmd())...)
 }
 
 // threadsVerb returns a verb of the group; run makes its requests.
