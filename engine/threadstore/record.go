@@ -28,11 +28,14 @@ const (
 	opJob     = 'j' // jobState
 	opNotify  = 'n' // notified
 	opArchive = 'r' // archived
+	opTimer   = 'd' // timerState
+	opMoved   = 'g' // timerMoved
 
 	snapEngine  = 'E' // engineState
 	snapThread  = 'T' // threadState
 	snapSession = 'H' // sessionState
 	snapJob     = 'J' // jobState
+	snapTimer   = 'D' // timerState
 	snapArchive = 'A' // archiveState; behind all of the others
 )
 
@@ -48,12 +51,15 @@ var (
 		opJob:     func() unmarshaler { return new(jobState) },
 		opNotify:  func() unmarshaler { return new(notified) },
 		opArchive: func() unmarshaler { return new(archived) },
+		opTimer:   func() unmarshaler { return new(timerState) },
+		opMoved:   func() unmarshaler { return new(timerMoved) },
 	}
 	snapshot = map[byte]func() unmarshaler{
 		snapEngine:  func() unmarshaler { return new(engineState) },
 		snapThread:  func() unmarshaler { return new(threadState) },
 		snapSession: func() unmarshaler { return new(sessionState) },
 		snapJob:     func() unmarshaler { return new(jobState) },
+		snapTimer:   func() unmarshaler { return new(timerState) },
 		snapArchive: func() unmarshaler { return new(archiveState) },
 	}
 )
@@ -267,7 +273,8 @@ type Record struct {
 }
 
 var recordNames = map[byte]string{opThread: "create", opMessage: "message", opCursor: "cursor", opStatus: "status", opSession: "session",
-	opAudit: "audit", opJob: "job", opNotify: "notified", opArchive: "archived"}
+	opAudit: "audit", opJob: "job", opNotify: "notified", opArchive: "archived",
+	opTimer: "timer", opMoved: "moved"}
 
 // ParseRecord decodes a record without its tag. It checks kind and parts; only a replay shows
 // whether it fits the state.
@@ -311,6 +318,10 @@ func (r *Record) Append(b jsonx.Builder) jsonx.Builder {
 		return b.Int("thread", int64(m.Number)).Text("agent_id", m.Agent).Int("seq", int64(m.Seq))
 	case *archived:
 		return appendAt(b.Int("up_to", int64(m.UpTo)).Text("set", m.Set.Name).Int("chunks", int64(m.Set.Chunks)), m.At)
+	case *timerState:
+		return appendAt(b.Int("thread", int64(m.Thread)).Text("id", m.Moved.ID).Text("agent_id", m.Agent), m.CreatedAt)
+	case *timerMoved:
+		return appendAt(b.Text("id", m.ID).Bool("paused", m.Paused).Bool("ended", m.Ended), m.At)
 	}
 	return b
 }
