@@ -84,7 +84,8 @@ func handlers() map[string]handler {
 	return map[string]handler{
 		method.AckRead: (*call).ack, method.Create: (*call).create, method.Get: (*call).get, method.Heartbeat: (*call).heartbeat,
 		method.Post: (*call).post, method.Read: (*call).read, method.Summarize: (*call).summarize, method.Trigger: (*call).trigger,
-		method.UpdateState: (*call).update,
+		method.UpdateState: (*call).update, method.Schedule: (*call).schedule, method.Schedules: (*call).schedules,
+		method.Cancel: (*call).change, method.Unschedule: (*call).change, method.Reschedule: (*call).change,
 	}
 }
 
@@ -247,6 +248,12 @@ func (s *Service) fault(r *threadstore.Refusal) *method.Fault {
 		return &method.Fault{Condition: method.WakeFailed, Message: "the target has no live runtime, and there is no fallback"}
 	case threadstore.HumanBusy:
 		return &method.Fault{Condition: method.HumanBusy, Message: "a person uses the runtime of the target"}
+	case threadstore.NoTimer:
+		return &method.Fault{Condition: method.NotFound, Message: "schedule_id names no schedule"}
+	case threadstore.NotAuthor:
+		return &method.Fault{Condition: method.Forbidden, Message: "only its author and coordinators may change it"}
+	case threadstore.BadCron:
+		return &method.Fault{Condition: method.Invalid, Message: r.Err.Error()}
 	case threadstore.NotStored:
 		return &method.Fault{Condition: method.Unavailable, Message: "changes cannot be stored now"}
 	}

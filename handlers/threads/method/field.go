@@ -14,11 +14,13 @@ const (
 	Bool
 	Enum
 	IDs // 1 to maxParticipants texts of type ID
+	Moment
 
 	Time
 	True
 	Texts
 	Messages
+	Objects
 )
 
 // Limits of fields (threads §3.2, §6).
@@ -31,6 +33,11 @@ const (
 	metadataDepth   = 32
 	maxParticipants = 256
 	maxSeq          = 1<<53 - 1
+	minEvery        = 1000 // milliseconds
+	maxCron         = 256
+
+	// MaxDelay bounds how far ahead a message is deferred, and an interval, in milliseconds.
+	MaxDelay = 366 * 24 * 3600_000
 )
 
 // Field is a field of an input or an output.
@@ -41,7 +48,8 @@ type Field struct {
 	Min, Max int64
 	Values   []string // of an Enum
 	Default  string   // JSON text; empty: none
-	// slot is where the value goes; numSlots for outputs.
+	Fields   []Field  // of an Object; nil: any
+	// slot is where the value goes; numSlots for outputs and objects with Fields.
 	slot slot
 }
 
@@ -77,6 +85,13 @@ const (
 	slotMode
 	slotTarget
 	slotPrompt
+	slotDeliver
+	slotTimer
+	slotCron
+	slotEvery
+	slotZone
+	slotMisfire
+	slotPaused
 
 	numSlots
 )
