@@ -54,6 +54,7 @@ const (
 	DefaultHotBytes    = 64 << 20
 	DefaultMaxThreads  = 1_000_000
 	DefaultMaxSessions = 100_000
+	DefaultMaxTimers   = 10_000
 	defaultMaxCursors  = 1024
 )
 
@@ -61,8 +62,9 @@ const (
 type Config struct {
 	// HotBytes bounds the memory of the latest messages.
 	HotBytes int
-	// MaxThreads and MaxSessions bound the tables, MaxCursors those of one thread.
-	MaxThreads, MaxSessions, MaxCursors int
+	// MaxThreads and MaxSessions bound the tables, MaxCursors those of one thread, MaxTimers
+	// schedules and deferred messages together.
+	MaxThreads, MaxSessions, MaxCursors, MaxTimers int
 	// KeyWindow is how long an idempotency key is known, in milliseconds; 0: for ever.
 	KeyWindow int64
 	// PostsPerAgent and PostsPerThread bound the posts of a minute; 0: they are not bounded.
@@ -96,6 +98,7 @@ type Engine struct {
 
 	rejections rejections
 	jobs       jobs
+	timers     timers
 	rows       sync.Pool     // of *[]byte, in which rows are made
 	runs       sync.Pool     // of *[]byte, into which runs are read
 	storing    sync.Mutex    // one at a time stores
@@ -140,6 +143,7 @@ func New(cfg Config) *Engine {
 	cfg.MaxThreads = cmp.Or(cfg.MaxThreads, DefaultMaxThreads)
 	cfg.MaxSessions = cmp.Or(cfg.MaxSessions, DefaultMaxSessions)
 	cfg.MaxCursors = cmp.Or(cfg.MaxCursors, defaultMaxCursors)
+	cfg.MaxTimers = cmp.Or(cfg.MaxTimers, DefaultMaxTimers)
 	cfg.segment = cmp.Or(cfg.segment, segmentBytes)
 	cfg.setBytes = cmp.Or(cfg.setBytes, archiveSetBytes)
 	cfg.Triggers = cmp.Or(cfg.Triggers, DefaultTriggers)
@@ -165,6 +169,8 @@ func New(cfg Config) *Engine {
 	e.directory.workspaces = map[string]*workspace{}
 	e.watches.workspaces, e.watches.ready = map[string]*watched{}, make(chan struct{}, 1)
 	e.webhooks.work = make(chan struct{}, 1)
+	e.timers.all, e.timers.keys, e.timers.used = map[string]*timer{}, map[keyHash]*timer{}, map[agentKey]int{}
+	e.timers.wake = make(chan struct{}, 1)
 	return e
 }
 
@@ -177,11 +183,12 @@ func (e *Engine) SetRows(r Rows) error {
 // Join has changes go to s, which has the engine's Machine.
 func (e *Engine) Join(s *store.Store) { e.store = s }
 
-// Start begins to store rows; Close ends that.
+// Start begins to store rows and to fire timers; Close ends that.
 func (e *Engine) Start() {
 	e.stopped.Go(e.keepStoring)
 	e.stopped.Go(e.keepSessions)
 	e.stopped.Go(e.keepWaking)
+	e.stopped.Go(e.keepTimers)
 }
 
 // Close ends what Start began. Rows that wait are in the journal.

@@ -82,6 +82,11 @@ func (e *Engine) WriteSnapshot(write func(rec []byte) error) error {
 			return err
 		}
 	}
+	for _, s := range e.timers.list() {
+		if err := put(snapTimer, &s); err != nil {
+			return err
+		}
+	}
 	if has == nil {
 		return nil
 	}
@@ -169,6 +174,10 @@ func (e *Engine) Digest() (sum uint64) {
 		add(&s)
 	}
 	for _, s := range e.openJobs() {
+		s.Index = 0
+		add(&s)
+	}
+	for _, s := range e.timers.list() {
 		s.Index = 0
 		add(&s)
 	}

@@ -12,13 +12,15 @@ type Post struct {
 	// Key, if any, is the idempotency key, and Digest that of the payload (threads §4.3).
 	Key    []byte
 	Digest [digestSize]byte
+	At     int64 // when it is to be posted, if that is later, in milliseconds since 1970
 }
 
-// Posted is a message that was appended.
+// Posted is a message that was appended, or deferred.
 type Posted struct {
-	id     rawID
-	Seq    uint64
-	Status Status // of the thread
+	id       rawID
+	Seq      uint64
+	Status   Status // of the thread
+	Deferred string // identifier of a message that is to be posted at Receipt.At; empty: it was posted
 	Receipt
 }
 
@@ -70,6 +72,9 @@ func (e *Engine) Post(a *Actor, id []byte, p *Post, now int64) (out Posted, _ Re
 		if wait = e.quotas.take(e.rates.Load(), t, a, now); wait > 0 {
 			return out, Refusal{Code: RateLimited, N: wait}
 		}
+	}
+	if p.At > now {
+		return e.deferPost(t, a, p, now)
 	}
 	e.appendTo(t, a, p, reply, &hash, now, &out)
 	e.heard(a.Workspace, a.Agent, now)
@@ -125,6 +130,9 @@ func (t *thread) keep(r ref, seq uint64, id *rawID, created int64) {
 // known looks for a message with the key of p. If there is one, it fills out; same reports whether
 // its payload was that of p. Caller holds t.mu.
 func (e *Engine) known(t *thread, a *Actor, p *Post, hash *keyHash, now int64, out *Posted) (known, same bool, err error) {
+	if e.timers.keyed.Load() > 0 && e.knownDeferred(t, a, p, hash, out, &same) {
+		return true, same, nil
+	}
 	var seq uint64
 	err = e.keys.Find(hash, func(number uint64) bool {
 		if number <= t.latest { // a start may have lost messages whose keys are in the index

@@ -31,6 +31,8 @@ const (
 	opMembers = 'p' // participantsChanged
 	opWebhook = 'w' // webhookState
 	opBacklog = 'b' // backlogState
+	opTimer   = 'd' // timerState
+	opMoved   = 'g' // timerMoved
 
 	snapEngine  = 'E' // engineState
 	snapThread  = 'T' // threadState
@@ -38,6 +40,7 @@ const (
 	snapJob     = 'J' // jobState
 	snapWebhook = 'W' // webhookState; before the threads
 	snapBacklog = 'B' // backlogState; behind its thread
+	snapTimer   = 'D' // timerState
 	snapArchive = 'A' // archiveState; behind all of the others
 )
 
@@ -56,6 +59,8 @@ var (
 		opMembers: func() unmarshaler { return new(participantsChanged) },
 		opWebhook: func() unmarshaler { return new(webhookState) },
 		opBacklog: func() unmarshaler { return new(backlogState) },
+		opTimer:   func() unmarshaler { return new(timerState) },
+		opMoved:   func() unmarshaler { return new(timerMoved) },
 	}
 	snapshot = map[byte]func() unmarshaler{
 		snapEngine:  func() unmarshaler { return new(engineState) },
@@ -64,6 +69,7 @@ var (
 		snapJob:     func() unmarshaler { return new(jobState) },
 		snapWebhook: func() unmarshaler { return new(webhookState) },
 		snapBacklog: func() unmarshaler { return new(backlogState) },
+		snapTimer:   func() unmarshaler { return new(timerState) },
 		snapArchive: func() unmarshaler { return new(archiveState) },
 	}
 )
@@ -287,7 +293,7 @@ type Record struct {
 
 var recordNames = map[byte]string{opThread: "create", opMessage: "message", opCursor: "cursor", opStatus: "status", opSession: "session",
 	opAudit: "audit", opJob: "job", opNotify: "notified", opArchive: "archived", opMembers: "participants",
-	opWebhook: "webhook", opBacklog: "backlog"}
+	opWebhook: "webhook", opBacklog: "backlog", opTimer: "timer", opMoved: "moved"}
 
 // ParseRecord decodes a record without its tag. It checks kind and parts; only a replay shows
 // whether it fits the state.
@@ -338,6 +344,10 @@ func (r *Record) Append(b jsonx.Builder) jsonx.Builder {
 	case *backlogState:
 		b = b.Int("thread", int64(m.Thread)).Text("webhook", m.Webhook).Int("sent", int64(m.Sent))
 		return b.Int("attempts", int64(m.Attempts)).Int("dead_letters", int64(len(m.Dead)))
+	case *timerState:
+		return appendAt(b.Int("thread", int64(m.Thread)).Text("id", m.Moved.ID).Text("agent_id", m.Agent), m.CreatedAt)
+	case *timerMoved:
+		return appendAt(b.Text("id", m.ID).Bool("paused", m.Paused).Bool("ended", m.Ended), m.At)
 	}
 	return b
 }

@@ -50,6 +50,8 @@ func (r *replay) Load(rec []byte) error {
 		return r.thread(s)
 	case *jobState:
 		return r.job(s, s.Index, false)
+	case *timerState:
+		_ = r.timer(s, s.Index) // its thread may be later than those of the snapshot: the log has both
 	case *sessionState:
 		r.e.sessions.replay(*s, s.Index)
 	case *webhookState:
@@ -171,6 +173,10 @@ func (r *replay) apply(made unmarshaler, index journal.Index) error {
 		r.webhook(m, index)
 	case *backlogState:
 		return r.backlog(m, index)
+	case *timerState:
+		return r.timer(m, index)
+	case *timerMoved:
+		r.e.timers.moved(m, index)
 	}
 	return nil
 }

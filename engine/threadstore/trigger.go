@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"trunkline/codec/jsonx"
+	"trunkline/engine/journal"
 	"trunkline/engine/threadstore/prompt"
 )
 
@@ -94,6 +95,13 @@ func (e *Engine) Trigger(a *Actor, id []byte, tr *Trigger, now int64) (out Job, 
 		return out, r, Refusal{Code: code}
 	}
 	defer t.mu.Unlock()
+	return e.trigger(a, t, tr, now, func(_ string, save func() bool) { save() })
+}
+
+// trigger is Trigger for a thread that is locked. record calls what records the job.
+func (e *Engine) trigger(
+	a *Actor, t *thread, tr *Trigger, now int64, record func(id string, save func() bool),
+) (out Job, r Receipt, _ Refusal) {
 	if !t.member(tr.Target) {
 		return out, r, Refusal{Code: NoTarget}
 	}
@@ -125,7 +133,8 @@ func (e *Engine) Trigger(a *Actor, id []byte, tr *Trigger, now int64) (out Job, 
 		return out, r, Refusal{Code: NotStored}
 	}
 	j := e.newJob(a, t, tr, sess, status, now)
-	index := e.saveJob(j, now)
+	var index journal.Index
+	record(j.ID, func() bool { index = e.saveJob(j, now); return true })
 	if e.notify(t, tr.Target, t.latest); a.Agent == SupervisorSender {
 		e.deliver(t, 0, nil, tr.Target, now)
 	}

@@ -114,6 +114,9 @@ const (
 	NoRuntime      // the target has no live runtime, and there is no fallback
 	HumanBusy      // a person uses the runtime, and there is neither deferral nor fallback
 	BadCount       // N is how many participants there would be
+	NoTimer        // no schedule or message that waits has the identifier
+	NotAuthor      // only the author and coordinators may change it
+	BadCron        // Err begins with the name of the field
 )
 
 // Refusal is why a request is refused.
@@ -122,7 +125,7 @@ type Refusal struct {
 	From   Status
 	Status Status
 	N      int64
-	Err    error // of Failed
+	Err    error // of Failed and BadCron
 	// Index is what the journal has to be durable up to before the refusal is shown: a crash must
 	// not take back its reason.
 	Index journal.Index

@@ -57,6 +57,10 @@ func (c *call) get(dst []byte) []byte {
 
 func (c *call) post(dst []byte) []byte {
 	p := threadstore.Post{Kind: threadstore.Kind(c.in.Kind()), Body: c.in.Body(), Metadata: c.in.Metadata(), InReplyTo: c.in.InReplyTo(), Key: c.in.Key()}
+	if p.At = c.in.Deliver(); p.At-c.now > method.MaxDelay {
+		c.out.Fault = &method.Fault{Condition: method.Invalid, Message: "deliver_at is more than 366 days ahead"}
+		return dst
+	}
 	if p.Kind == threadstore.System && c.actor.Rank != threadstore.Coordinator {
 		c.out.Fault = &method.Fault{Condition: method.Forbidden, Message: "kind system is for coordinators and operators"}
 		return dst
@@ -66,13 +70,16 @@ func (c *call) post(dst []byte) []byte {
 		return dst
 	}
 	if len(p.Key) > 0 {
-		p.Digest = c.digest.post(p.Body, p.InReplyTo, p.Kind.String(), p.Metadata)
+		p.Digest = c.digest.post(p.Body, p.At, p.InReplyTo, p.Kind.String(), p.Metadata)
 	}
 	got, ref := c.s.engine.Post(&c.actor, c.in.Thread(), &p, c.now)
 	if c.refuse(ref) {
 		return dst
 	}
-	c.out.Index, c.out.Replay = got.Index, got.Replay
+	if c.out.Index, c.out.Replay = got.Index, got.Replay; got.Deferred != "" {
+		b := timed(jsonx.Build(dst).Text("deferred_id", got.Deferred), "deliver_at", got.At)
+		return b.Text("thread_status", got.Status.String()).End()
+	}
 	dst = append(got.AppendID(append(dst, `{"message_id":"`...)), `","seq":`...)
 	dst = strconv.AppendUint(dst, got.Seq, 10)
 	dst = append(append(append(dst, `,"thread_status":"`...), got.Status.String()...), `","created_at":"`...)

@@ -3,6 +3,7 @@ package threads
 import (
 	"crypto/sha256"
 	"hash"
+	"strconv"
 
 	"trunkline/codec/jsonx"
 )
@@ -49,11 +50,15 @@ func (d *digester) end() [sha256.Size]byte {
 }
 
 // post is the fingerprint of a message. body is the contents of a JSON string, metadata an object
-// or empty.
-func (d *digester) post(body, inReplyTo []byte, kind string, metadata []byte) [sha256.Size]byte {
+// or empty, deliver a time or 0.
+func (d *digester) post(body []byte, deliver int64, inReplyTo []byte, kind string, metadata []byte) [sha256.Size]byte {
 	c := d.begin()
 	c.Literal(`{"body":`)
 	c.Text(body, true)
+	if deliver != 0 {
+		c.Literal(`,"deliver_at":`)
+		c.Value(strconv.AppendInt(nil, deliver, 10))
+	}
 	if len(inReplyTo) > 0 {
 		c.Literal(`,"in_reply_to":`)
 		c.Text(inReplyTo, false)

@@ -15,7 +15,7 @@ func TestFingerprints(t *testing.T) {
 	f := func(body, kind, metadata, want string) {
 		t.Helper()
 		for range 2 {
-			sum := d.post([]byte(body), nil, kind, jsonx.Compact([]byte(metadata)))
+			sum := d.post([]byte(body), 0, nil, kind, jsonx.Compact([]byte(metadata)))
 			if got := hex.EncodeToString(sum[:]); got != want {
 				t.Errorf("%s %s: %s, want %s", body, metadata, got, want)
 			}

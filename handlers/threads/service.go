@@ -84,7 +84,8 @@ func handlers() map[string]handler {
 		method.AckRead: (*call).ack, method.Create: (*call).create, method.Get: (*call).get, method.Heartbeat: (*call).heartbeat,
 		method.List: (*call).list, method.Members: (*call).members,
 		method.Post: (*call).post, method.Read: (*call).read, method.Summarize: (*call).summarize, method.Trigger: (*call).trigger,
-		method.UpdateState: (*call).update,
+		method.UpdateState: (*call).update, method.Schedule: (*call).schedule, method.Schedules: (*call).schedules,
+		method.Cancel: (*call).change, method.Unschedule: (*call).change, method.Reschedule: (*call).change,
 	}
 }
 

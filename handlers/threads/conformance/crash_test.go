@@ -185,3 +185,42 @@ func TestCrashesOfRecovery(t *testing.T) {
 	}
 	s.stop()
 }
+
+// TestTimersAfterKill: whenever the server is killed, each moment of a schedule is posted once at
+// most and has one audit event, and a deferred message is posted once.
+func TestTimersAfterKill(t *testing.T) {
+	t.Parallel()
+	s := start(t, "SUPERVISOR_MODE=off")
+	id := s.create()
+	s.post("create_schedule", reviewer, `{"thread_id":"`+id+`","every_ms":1000,"message":{"body":"tick"}}`)
+	for i := range 4 {
+		at := time.Now().Add(time.Duration(300+i*300) * time.Millisecond).UnixMilli()
+		s.post("post_message", reviewer, fmt.Sprintf(`{"thread_id":"%s","schema_version":1,"kind":"chat","body":"later%d","idempotency_key":"k%d","deliver_at":%d}`, id, i, i, at))
+		time.Sleep(time.Duration(400+i*350) * time.Millisecond)
+		s.kill()
+		s.run()
+	}
+	var page, log string
+	kit.Until(t, "all messages", func() bool {
+		page = s.post("read_messages", reviewer, `{"thread_id":"`+id+`","limit":200}`).text
+		log = s.request("GET", "/v1/audit?limit=500&thread_id="+id, coordinator, "").text
+		return strings.Contains(page, `"later3"`) && strings.Count(page, `"tick"`) > 2
+	})
+	ticks := map[string]bool{}
+	for _, m := range strings.Split(page, `{"message_id"`)[1:] {
+		if _, created, _ := strings.Cut(m, `"created_at":"`); strings.Contains(m, `"tick"`) {
+			ticks[created[:19]] = true
+		}
+	}
+	if n := strings.Count(page, `"tick"`); len(ticks) < n-1 { // one that was late may share its second with the next
+		t.Errorf("%d messages in %d seconds: %s", n, len(ticks), page)
+	}
+	for i := range 4 {
+		if n := strings.Count(page, fmt.Sprintf(`"later%d"`, i)); n != 1 {
+			t.Errorf("later%d is posted %d times", i, n)
+		}
+	}
+	if n, fired := strings.Count(page, `"message_id"`), strings.Count(log, `"timer.fire"`); fired < n || fired > n+1 { // the page is older
+		t.Errorf("%d messages, %d events", n, fired)
+	}
+}

@@ -12,7 +12,8 @@ import (
 // like turns an answer of the contract into a pattern: what varies stands for itself.
 func like(text string) *regexp.Regexp {
 	text = regexp.QuoteMeta(text)
-	for name, pattern := range map[string]string{"TS": `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`, "TH": `th_[0-9A-HJKMNP-TV-Z]{26}`, "MSG": `msg_[0-9A-HJKMNP-TV-Z]{26}`, "TRG": `trg_[0-9A-HJKMNP-TV-Z]{26}`} {
+	for name, pattern := range map[string]string{"TS": `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`, "TH": `th_[0-9A-HJKMNP-TV-Z]{26}`, "MSG": `msg_[0-9A-HJKMNP-TV-Z]{26}`, "TRG": `trg_[0-9A-HJKMNP-TV-Z]{26}`,
+		"SCH": `sch_[0-9A-HJKMNP-TV-Z]{26}`, "DLY": `dly_[0-9A-HJKMNP-TV-Z]{26}`} {
 		text = strings.ReplaceAll(text, "<"+name+">", pattern)
 	}
 	return regexp.MustCompile("^" + text + "$")

@@ -193,7 +193,8 @@ func TestMCP(t *testing.T) {
 	}
 }
 
-// TestTools has the list of tools: nine for every role, with the schemas and hints of threads §3.2.
+// TestTools has the list of tools: all of them for every role, with the schemas and hints of
+// threads §3.2.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	s := start(t)

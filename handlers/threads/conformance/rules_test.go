@@ -22,6 +22,24 @@ var inputs = map[string]string{
 	"update_participants":  `{"thread_id":"$TH","add":["helper_agent"],"reason":"r"`,
 	"trigger_participant":  `{"thread_id":"$TH","target_agent_id":"reviewer_agent","reason":"r","trigger_prompt":"x"`,
 	"update_thread_status": `{"thread_id":"$TH","status":"active","reason":"r"`,
+	"create_schedule":      `{"thread_id":"$TH","every_ms":31622400000,"message":{"body":"x"}`,
+	"list_schedules":       `{"thread_id":"$TH"`,
+	"update_schedule":      `{"schedule_id":"$ID","paused":true`,
+	"delete_schedule":      `{"schedule_id":"$ID"`,
+	"cancel_message":       `{"deferred_id":"$ID"`,
+}
+
+// timer makes $ID a new schedule or deferred message of the reviewer.
+func (s *server) timer(thread, doc string) string {
+	s.t.Helper()
+	name, made := "create_schedule", `{"thread_id":"`+thread+`","every_ms":31622400000,"message":{"body":"x"}}`
+	if strings.Contains(doc, "deferred_id") {
+		name, made = "post_message", fmt.Sprintf(`{"thread_id":"%s","schema_version":1,"kind":"chat","body":"x","deliver_at":%d}`, thread, time.Now().Add(time.Hour).UnixMilli())
+	}
+	if strings.Contains(doc, "$ID") {
+		doc = strings.ReplaceAll(doc, "$ID", timers.FindString(s.post(name, reviewer, made).text))
+	}
+	return doc
 }
 
 // TestRoles has every cell of the table of roles and methods of threads §3.1 on every surface.
@@ -30,19 +48,20 @@ func TestRoles(t *testing.T) {
 	s := start(t, "SUPERVISOR_MODE=off")
 	id := s.create()
 	member := tokenOf(claims{"agent_id": "reviewer_agent", "role": "auditor", "session_id": "sess_aud"})
+	const scheduling = "cancel_message create_schedule delete_schedule list_schedules update_schedule"
 	callers := []struct{ token, session, may string }{
-		{reviewer, "sess_rv_12", "ack_read get_thread heartbeat_session list_threads post_message read_messages summarize_thread update_thread_status"},
+		{reviewer, "sess_rv_12", "ack_read get_thread heartbeat_session list_threads post_message read_messages summarize_thread update_thread_status " + scheduling},
 		{stranger, "sess_st", "get_thread heartbeat_session list_threads"},
-		{coordinator, "sess_co", "ack_read create_thread get_thread heartbeat_session list_threads post_message read_messages summarize_thread trigger_participant update_participants update_thread_status"},
-		{operator, "sess_op", "ack_read create_thread get_thread heartbeat_session list_threads post_message read_messages summarize_thread trigger_participant update_participants update_thread_status"},
-		{auditor, "sess_au", "get_thread heartbeat_session list_threads read_messages summarize_thread"},
-		{member, "sess_aud", "ack_read get_thread heartbeat_session list_threads read_messages summarize_thread"},
+		{coordinator, "sess_co", "ack_read create_thread get_thread heartbeat_session list_threads post_message read_messages summarize_thread trigger_participant update_participants update_thread_status " + scheduling},
+		{operator, "sess_op", "ack_read create_thread get_thread heartbeat_session list_threads post_message read_messages summarize_thread trigger_participant update_participants update_thread_status " + scheduling},
+		{auditor, "sess_au", "get_thread heartbeat_session list_schedules list_threads read_messages summarize_thread"},
+		{member, "sess_aud", "ack_read get_thread heartbeat_session list_schedules list_threads read_messages summarize_thread"},
 	}
 	for on, call := range surfaces {
 		for _, c := range callers {
 			for i := range method.Rows {
 				name := method.Rows[i].Name
-				doc := strings.NewReplacer("$TH", id, "$S", c.session).Replace(inputs[name]) + "}"
+				doc := s.timer(id, strings.NewReplacer("$TH", id, "$S", c.session).Replace(inputs[name])) + "}"
 				want := "FORBIDDEN"
 				if strings.Contains(c.may, name) {
 					want = ""
@@ -71,7 +90,7 @@ func TestHints(t *testing.T) {
 	own := map[string]string{"agent_id": "coordinator_agent", "session_id": "sess_co", "role": "coordinator"}
 	for i := range method.Rows {
 		name := method.Rows[i].Name
-		doc := strings.NewReplacer("$TH", id, "$S", "sess_co").Replace(inputs[name])
+		doc := s.timer(id, strings.NewReplacer("$TH", id, "$S", "sess_co").Replace(inputs[name]))
 		hints := map[string]string{}
 		for hint, value := range own {
 			if !strings.Contains(doc, `"`+hint+`"`) {

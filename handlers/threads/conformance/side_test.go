@@ -51,7 +51,7 @@ func TestSideRoutes(t *testing.T) {
 		}
 	}
 	operations := regexp.MustCompile(`operation="([^"]*)"`)
-	allowed := regexp.MustCompile(`^(mcp\.(ack_read|create_thread|get_thread|heartbeat_session|list_threads|post_message|read_messages|summarize_thread|trigger_participant|update_participants|update_thread_status)|GET /health|GET /ready|GET /metrics|mcp_endpoint|other)$`)
+	allowed := regexp.MustCompile(`^(mcp\.(ack_read|cancel_message|create_schedule|create_thread|delete_schedule|get_thread|heartbeat_session|list_schedules|list_threads|post_message|read_messages|summarize_thread|trigger_participant|update_participants|update_schedule|update_thread_status)|GET /health|GET /ready|GET /metrics|mcp_endpoint|other)$`)
 	for _, m := range operations.FindAllStringSubmatch(a.text, -1) {
 		if !allowed.MatchString(m[1]) {
 			t.Errorf("operation %s", m[1])

@@ -178,10 +178,10 @@ func (s *server) under(t testing.TB) *server {
 
 // replay calls one request after the other. A transcript has pairs of lines: a caller, the method
 // if it is another one, and a body; then the result, an error, or that the result is the last one
-// again.
+// again. $ID is the schedule or the deferred message of the last result that has one.
 func (s *server) replay(name, text, on string, call surface) {
 	fill := strings.NewReplacer("$TH", s.create(), "$KEY", on)
-	var last string
+	var last, timer string
 	lines := requests(text)
 	if len(lines) == 0 || len(lines)%2 != 0 {
 		s.t.Fatal(len(lines), "lines")
@@ -195,10 +195,12 @@ func (s *server) replay(name, text, on string, call surface) {
 		if callers[who] == "" {
 			s.t.Fatalf("no caller is called %s", who)
 		}
-		result, code := call(s, called, callers[who], body)
+		result, code := call(s, called, callers[who], strings.ReplaceAll(body, "$ID", timer))
 		switch kind, want, _ := strings.Cut(fill.Replace(lines[i+1]), " "); {
 		case kind == "ok" && code == "" && alike(want, result):
-			last = result
+			if last = result; timers.MatchString(last) {
+				timer = timers.FindString(last)
+			}
 		case kind == "same" && code == "" && result == last:
 		case kind == code && code != "":
 		default:
@@ -206,6 +208,8 @@ func (s *server) replay(name, text, on string, call surface) {
 		}
 	}
 }
+
+var timers = regexp.MustCompile(`(sch|dly)_[0-9A-Z]{26}`)
 
 // requests returns the lines of a transcript that count.
 func requests(text string) (lines []string) {
@@ -227,7 +231,7 @@ func alike(want, got string) bool {
 	return similar(w, g)
 }
 
-var varies = regexp.MustCompile(`<(TS|TH|MSG|TRG)>`)
+var varies = regexp.MustCompile(`<(TS|TH|MSG|TRG|SCH|DLY)>`)
 
 func similar(want, got any) bool {
 	switch w := want.(type) {

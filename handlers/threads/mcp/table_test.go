@@ -234,8 +234,9 @@ func TestLists(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.body), &list); err != nil || len(list.Result.Tools) != len(method.Rows) {
 			t.Fatalf("%v: %s", err, r.body)
 		}
-		reads := []string{"get_thread", "list_threads", "read_messages", "summarize_thread"}
-		idempotent := append([]string{"ack_read", "heartbeat_session", "update_participants", "update_thread_status"}, reads...)
+		reads := []string{"get_thread", "list_schedules", "list_threads", "read_messages", "summarize_thread"}
+		idempotent := append([]string{"ack_read", "heartbeat_session", "update_participants", "update_schedule", "update_thread_status"}, reads...)
+		destructive := []string{"cancel_message", "delete_schedule", "update_participants", "update_thread_status"}
 		for i, tool := range list.Result.Tools {
 			row := &method.Rows[i]
 			a := tool.Annotations
@@ -244,7 +245,7 @@ func TestLists(t *testing.T) {
 			}
 			if a.ReadOnlyHint == nil || a.IdempotentHint == nil || a.DestructiveHint == nil || a.OpenWorldHint == nil ||
 				*a.ReadOnlyHint != slices.Contains(reads, tool.Name) || *a.IdempotentHint != slices.Contains(idempotent, tool.Name) ||
-				*a.DestructiveHint != strings.HasPrefix(tool.Name, "update_") || *a.OpenWorldHint != (tool.Name == "trigger_participant") {
+				*a.DestructiveHint != slices.Contains(destructive, tool.Name) || *a.OpenWorldHint != (tool.Name == "trigger_participant") {
 				t.Errorf("the annotations of %s are wrong: %s", tool.Name, r.body)
 			}
 		}

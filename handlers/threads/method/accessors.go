@@ -1,5 +1,7 @@
 package method
 
+import "trunkline/engine/threadstore"
+
 // These return the fields of an Input, as Parse left them. Texts that were not given are nil.
 
 // Thread is thread_id.
@@ -61,7 +63,7 @@ func (in *Input) StatusFilter() int { return int(in.numberOf(slotStatus, -1)) }
 func (in *Input) Type() int { return int(in.numbers[slotType]) }
 
 // Kind is kind.
-func (in *Input) Kind() int { return int(in.numbers[slotKind]) }
+func (in *Input) Kind() int { return int(in.numberOf(slotKind, 0)) }
 
 // Status is status.
 func (in *Input) Status() int { return int(in.numbers[slotStatus]) }
@@ -86,6 +88,23 @@ func (in *Input) Subscription() int64 { return in.numbers[slotLimit] }
 
 // MaxMessages is max_messages.
 func (in *Input) MaxMessages() int64 { return in.numberOf(slotMaxMessages, 200) }
+
+// Deliver is deliver_at in milliseconds since 1970, 0 without one.
+func (in *Input) Deliver() int64 { return in.numberOf(slotDeliver, 0) }
+
+// Timer is schedule_id or deferred_id.
+func (in *Input) Timer() []byte { return in.textOf(slotTimer) }
+
+// Paused is paused.
+func (in *Input) Paused() bool { return in.numberOf(slotPaused, 0) == 1 }
+
+// Plan is the schedule in the fields, without its trigger_prompt.
+func (in *Input) Plan() threadstore.Plan {
+	text := func(s slot) string { return string(in.textOf(s)) }
+	return threadstore.Plan{Cron: text(slotCron), Zone: text(slotZone), Every: in.numberOf(slotEvery, 0),
+		Once: in.numberOf(slotMisfire, 0) == 1, Kind: uint8(in.Kind()), Body: in.Body(), Metadata: in.Metadata(),
+		Target: text(slotTarget), Reason: text(slotReason), Key: text(slotKey)}
+}
 
 func (in *Input) textOf(s slot) []byte {
 	if in.has(s) {

@@ -14,12 +14,14 @@ const (
 	Bool
 	Enum
 	IDs // 1 to maxParticipants texts of type ID
+	Moment
 
 	Time
 	True
 	Texts
 	Messages
 	Threads
+	Objects
 )
 
 // Limits of fields (threads §3.2, §6).
@@ -33,6 +35,11 @@ const (
 	maxParticipants = 256
 	maxSeq          = 1<<53 - 1
 	maxWait         = 60_000 // milliseconds of wait_ms
+	minEvery        = 1000   // milliseconds
+	maxCron         = 256
+
+	// MaxDelay bounds how far ahead a message is deferred, and an interval, in milliseconds.
+	MaxDelay = 366 * 24 * 3600_000
 )
 
 // Field is a field of an input or an output.
@@ -43,7 +50,8 @@ type Field struct {
 	Min, Max int64
 	Values   []string // of an Enum
 	Default  string   // JSON text; empty: none
-	// slot is where the value goes; numSlots for outputs.
+	Fields   []Field  // of an Object; nil: any
+	// slot is where the value goes; numSlots for outputs and objects with Fields.
 	slot slot
 }
 
@@ -84,6 +92,13 @@ const (
 	slotCursor
 	slotWait
 	slotRemove
+	slotDeliver
+	slotTimer
+	slotCron
+	slotEvery
+	slotZone
+	slotMisfire
+	slotPaused
 
 	numSlots
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -26,6 +27,7 @@ type Input struct {
 	lists   [2][][]byte // participants or add, and remove
 	scratch []byte      // unescaped texts
 	issues  []issue
+	parent  string // field whose members are read; empty: the document
 }
 
 // keptScratch bounds the memory that an Input keeps.
@@ -77,8 +79,16 @@ func (r *Row) take(in *Input, members []jsonx.Member) *Fault {
 	}
 	in.given, in.scratch, in.issues = 0, in.scratch[:0], in.issues[:0]
 	in.lists[0], in.lists[1] = in.lists[0][:0], in.lists[1][:0]
-	for i := range r.fields {
-		f, m := &r.fields[i], &members[i]
+	if in.fill(r.fields, members); len(in.issues) > 0 {
+		return in.fault()
+	}
+	return nil
+}
+
+// fill takes the members of an object.
+func (in *Input) fill(fields []Field, members []jsonx.Member) {
+	for i := range fields {
+		f, m := &fields[i], &members[i]
 		if m.Kind == jsonx.Absent || m.Kind == jsonx.Null { // clients send null for what is not set
 			if f.Required {
 				in.wrong(f, -1, "required", "is required")
@@ -89,10 +99,6 @@ func (r *Row) take(in *Input, members []jsonx.Member) *Fault {
 			in.given |= 1 << f.slot
 		}
 	}
-	if len(in.issues) > 0 {
-		return in.fault()
-	}
-	return nil
 }
 
 // scan picks the members of the document.
@@ -144,8 +150,8 @@ func Malformed(what string, p jsonx.Problem, doc []byte) *Fault {
 }
 
 func (in *Input) wrong(f *Field, index int, code, message string) bool {
-	if len(in.issues) < maxIssues {
-		in.issues = append(in.issues, issue{path: f.Name, index: index, code: code, message: f.Name + " " + message})
+	if path := strings.TrimPrefix(in.parent+"."+f.Name, "."); len(in.issues) < maxIssues {
+		in.issues = append(in.issues, issue{path: path, index: index, code: code, message: path + " " + message})
 	}
 	return false
 }
@@ -184,6 +190,8 @@ func (in *Input) set(f *Field, m *jsonx.Member) bool {
 		return in.object(f, m)
 	case IDs:
 		return in.ids(f, m)
+	case Moment:
+		return in.moment(f, m)
 	}
 	if m.Kind != jsonx.String {
 		return in.wrong(f, -1, "invalid_type", "is not a string")
@@ -293,6 +301,14 @@ func (in *Input) object(f *Field, m *jsonx.Member) bool {
 	if m.Kind != jsonx.ObjectStart {
 		return in.wrong(f, -1, "invalid_type", "is not an object")
 	}
+	if f.Fields != nil {
+		members := make([]jsonx.Member, len(f.Fields))
+		namesOf(f.Fields).Scan(m.Raw, maxDepth, members) // the document was checked
+		in.parent = f.Name
+		in.fill(f.Fields, members)
+		in.parent = ""
+		return true
+	}
 	start := len(in.scratch)
 	in.scratch = append(in.scratch, m.Raw...)
 	compact := jsonx.Compact(in.scratch[start:])
@@ -304,6 +320,19 @@ func (in *Input) object(f *Field, m *jsonx.Member) bool {
 		return in.wrong(f, -1, "too_big", fmt.Sprintf("is nested deeper than %d", metadataDepth))
 	}
 	in.texts[f.slot] = compact[:len(compact):len(compact)]
+	return true
+}
+
+// moment reads a time: RFC 3339, rounded up, or milliseconds since 1970.
+func (in *Input) moment(f *Field, m *jsonx.Member) bool {
+	if m.Kind == jsonx.Number {
+		return in.integer(f, m)
+	}
+	var t time.Time
+	if m.Kind != jsonx.String || t.UnmarshalText(in.text(m.Raw, m.Escaped)) != nil {
+		return in.wrong(f, -1, "invalid_string", "is neither a time as in RFC 3339 nor milliseconds since 1970")
+	}
+	in.numbers[f.slot] = t.Add(time.Millisecond - 1).UnixMilli()
 	return true
 }
 

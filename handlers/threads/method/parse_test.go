@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -91,6 +92,17 @@ func TestLimits(t *testing.T) {
 			"1", "null", "required"},
 		{Create, `{"workspace_id":null,"title":"t","type":"workflow","participants":["a"],"created_by":%s}`, "null", `""`,
 			"too_small"},
+		{Post, `{"thread_id":"t","schema_version":1,"kind":"chat","body":"b","deliver_at":%s}`, `"2026-02-17T12:00:00.5+01:00"`, `"2026-02-17"`, "invalid_string"},
+		{Post, `{"thread_id":"t","schema_version":1,"kind":"chat","body":"b","deliver_at":%s}`, "1e12", "-1", "too_small"},
+		{Post, `{"thread_id":"t","schema_version":1,"kind":"chat","body":"b","deliver_at":%s}`, "null", "{}", "invalid_string"},
+		{Schedule, `{"thread_id":"t","cron":"%s"}`, x(256), x(257), "too_big"},
+		{Schedule, `{"thread_id":"t","every_ms":%s}`, "1000", "999", "too_small"},
+		{Schedule, `{"thread_id":"t","every_ms":%s}`, "31622400000", "31622400001", "too_big"},
+		{Schedule, `{"thread_id":"t","message":%s}`, "null", "[]", "invalid_type"},
+		{Schedule, `{"thread_id":"t","message":{"body":%s}}`, `"b"`, `" "`, "too_small"},
+		{Schedule, `{"thread_id":"t","message":{"\u0062ody":"x"},"trigger":%s}`, "null", `{"target_agent_id":"a","reason":"r"}`, "required"},
+		{Schedule, `{"thread_id":"t","trigger":{"target_agent_id":"a","reason":"%s","trigger_prompt":"p"}}`, x(256), x(257), "too_big"},
+		{Reschedule, `{"schedule_id":"s","paused":%s}`, "true", `"true"`, "invalid_type"},
 	} {
 		r := Lookup([]byte(c.method))
 		if f := r.Parse(new(Input), fmt.Appendf(nil, c.doc, c.good), false); f != nil {
@@ -101,6 +113,65 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s %.80s: %+v, want %s", c.method, c.bad, f, c.code)
 		}
 	}
+}
+
+// TestNestedFields: the members of message and trigger go where fields go, and a refusal has the
+// way to them.
+func TestNestedFields(t *testing.T) {
+	r := Lookup([]byte(Schedule))
+	var in Input
+	doc := []byte(`{"thread_id":"t","every_ms":1000,"message":{"body":"b\n","metadata":{"a": 1}},"trigger":{"reason":"r","x":{},"target_agent_id":" a ","trigger_prompt":"p"}}`)
+	for _, checked := range []bool{false, true} {
+		if f := r.Parse(&in, doc, checked); f != nil {
+			t.Fatalf("%s %s", f.Message, f.Details)
+		}
+		p := in.Plan()
+		if string(p.Body) != `b\n` || string(p.Metadata) != `{"a":1}` || p.Kind != 0 || p.Target != "a" || p.Reason != "r" || string(in.Prompt()) != "p" || p.Every != 1000 || p.Zone != "" || p.Once {
+			t.Errorf("%+v", p)
+		}
+	}
+	f := r.Parse(&in, []byte(`{"thread_id":"t","message":{"kind":"x"},"trigger":{"target_agent_id":7}}`), false)
+	const want = `{"issues":[{"path":["message.body"],"code":"required","message":"message.body is required"},` +
+		`{"path":["message.kind"],"code":"invalid_enum_value","message":"message.kind is none of chat, event, system"},` +
+		`{"path":["trigger.target_agent_id"],"code":"invalid_type","message":"trigger.target_agent_id is not a string"},` +
+		`{"path":["trigger.reason"],"code":"required","message":"trigger.reason is required"},` +
+		`{"path":["trigger.trigger_prompt"],"code":"required","message":"trigger.trigger_prompt is required"}]}`
+	if f == nil || f.Message != "message.body is required" || string(f.Details) != want {
+		t.Errorf("%+v", f)
+	}
+	if f := r.Parse(&in, []byte(`{"thread_id":"t","every_ms":1000}`), false); f != nil || len(in.Body()) > 0 || in.Plan().Target != "" {
+		t.Errorf("%+v: what the call before had is left", f)
+	}
+}
+
+// FuzzMoment: a time is taken in one of two notations, and never one that is earlier.
+func FuzzMoment(f *testing.F) {
+	for _, text := range []string{`"2026-02-17T12:00:00Z"`, `"2026-02-17T12:00:00.0001+23:59"`, "1771329600000", "1e12", `"0000-01-01T00:00:00Z"`, `"9999-12-31T23:59:59.9999Z"`, `"2026-02-17t12:00:00z"`, "1.5", `"\u0032026-02-17T12:00:00Z"`, "-1"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !json.Valid(text) || !jsonx.Check(text, 8).OK() {
+			return
+		}
+		var in Input
+		doc := append(append([]byte(`{"thread_id":"t","schema_version":1,"kind":"chat","body":"b","deliver_at":`), text...), '}')
+		no := Lookup([]byte(Post)).Parse(&in, doc, false)
+		var want time.Time
+		var number float64
+		var name string
+		if json.Unmarshal(text, &number) == nil {
+			if no == nil && in.Deliver() != int64(number) {
+				t.Fatalf("%s: %d", text, in.Deliver())
+			}
+			return
+		}
+		switch isTime := json.Unmarshal(text, &name) == nil && want.UnmarshalText([]byte(name)) == nil; {
+		case isTime != (no == nil):
+			t.Fatalf("%s: %+v", text, no)
+		case isTime && (time.UnixMilli(in.Deliver()).Before(want) || time.UnixMilli(in.Deliver()-1).After(want)):
+			t.Fatalf("%s: %d", text, in.Deliver())
+		}
+	})
 }
 
 // FuzzParse gives any document to any method. What a method takes, its schema takes, and the
@@ -157,19 +228,22 @@ func FuzzParse(f *testing.F) {
 		if err := json.Unmarshal(doc, &v); err != nil {
 			t.Fatal(err)
 		}
-		maps.DeleteFunc(v, func(_ string, value any) bool { return value == nil }) // it counts as absent
 		if err := schemas[r.Name].Validate(trimmed(v)); err != nil {
 			t.Fatalf("%s is taken, and its schema refuses it: %v", doc, err)
 		}
 	})
 }
 
-// trimmed returns a document as a client writes it: the method trims more than a schema does.
+// trimmed returns a document as a client writes it: the method trims more than a schema does, and
+// null counts as absent.
 func trimmed(v map[string]any) map[string]any {
+	maps.DeleteFunc(v, func(_ string, value any) bool { return value == nil })
 	for name, value := range v {
 		switch value := value.(type) {
 		case string:
 			v[name] = strings.TrimFunc(value, isSpace)
+		case map[string]any:
+			trimmed(value)
 		case []any:
 			for i := range value {
 				if text, ok := value[i].(string); ok {

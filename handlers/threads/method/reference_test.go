@@ -45,7 +45,11 @@ func notation(f *Field) string {
 	case IDs:
 		text += fmt.Sprintf("1..%d ids", maxParticipants)
 	default:
-		text += [...]string{Text: "text", Object: "object", Bool: "boolean", Time: "time", True: "true", Texts: "texts", Messages: "messages", Threads: "threads"}[f.Type]
+		text += [...]string{Text: "text", Object: "object", Bool: "boolean", Moment: "RFC 3339 or milliseconds since 1970", Time: "time", True: "true", Texts: "texts",
+			Messages: "messages", Objects: "objects", Threads: "threads"}[f.Type]
+		if f.Fields != nil {
+			text += " of " + list(f.Fields)
+		}
 	}
 	if f.Default != "" {
 		text += " = " + strings.Trim(f.Default, `"`)

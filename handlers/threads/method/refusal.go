@@ -52,6 +52,12 @@ func Refused(r *threadstore.Refusal) *Fault {
 		return &Fault{Condition: HumanBusy, Message: "a person uses the runtime of the target"}
 	case threadstore.BadCount:
 		return &Fault{Condition: Invalid, Message: "a thread has 1 to 256 participants", Details: details().Int("participants", r.N).End()}
+	case threadstore.NoTimer:
+		return &Fault{Condition: NotFound, Message: "schedule_id names no schedule"}
+	case threadstore.NotAuthor:
+		return &Fault{Condition: Forbidden, Message: "only its author and coordinators may change it"}
+	case threadstore.BadCron:
+		return &Fault{Condition: Invalid, Message: r.Err.Error()}
 	case threadstore.NotStored:
 		return &Fault{Condition: Unavailable, Message: "changes cannot be stored now"}
 	}

@@ -43,15 +43,20 @@ type Row struct {
 // Names of the methods.
 const (
 	AckRead     = "ack_read"
+	Cancel      = "cancel_message"
+	Schedule    = "create_schedule"
 	Create      = "create_thread"
+	Unschedule  = "delete_schedule"
 	Get         = "get_thread"
 	Heartbeat   = "heartbeat_session"
+	Schedules   = "list_schedules"
 	List        = "list_threads"
 	Post        = "post_message"
 	Read        = "read_messages"
 	Summarize   = "summarize_thread"
 	Trigger     = "trigger_participant"
 	Members     = "update_participants"
+	Reschedule  = "update_schedule"
 	UpdateState = "update_thread_status"
 )
 
@@ -76,6 +81,26 @@ var Rows = complete([]Row{
 		In:  []Field{required("thread_id", ID, slotThread), integer("last_read_seq", 0, maxSeq, slotLastRead), hints[1]},
 		Out: []Field{out("ok", True), out("updated_at", Time)},
 	}, {
+		Name: Cancel, Title: "Cancel a message", Help: "Cancel a message that waits for its deliver_at.",
+		Participant: Yes, Coordinator: Yes, Writes: true, Destructive: true,
+		In:  []Field{required("deferred_id", ID, slotTimer), required("reason", Line, slotReason).optional()},
+		Out: []Field{out("ok", True)},
+	}, {
+		Name: Schedule, Title: "Create a schedule", Help: "Post a message or wake a participant, by cron or every_ms.",
+		Participant: Member, Coordinator: Yes, Writes: true,
+		In: []Field{
+			required("thread_id", ID, slotThread), required("cron", Line, slotCron).most(maxCron).optional(),
+			integer("every_ms", minEvery, MaxDelay, slotEvery).optional(),
+			required("time_zone", ID, slotZone).def(`"UTC"`),
+			enum("misfire", slotMisfire, "skip", "once").def(`"skip"`),
+			{Name: "message", Type: Object, slot: numSlots, Fields: []Field{required("body", Text, slotBody),
+				enum("kind", slotKind, kinds...).def(`"chat"`), required("metadata", Object, slotMetadata).optional()}},
+			{Name: "trigger", Type: Object, slot: numSlots, Fields: []Field{required("target_agent_id", ID, slotTarget),
+				required("reason", Line, slotReason).most(maxReason), required("trigger_prompt", Text, slotPrompt)}},
+			required("idempotency_key", Key, slotKey).optional(),
+		},
+		Out: []Field{out("schedule_id", ID), out("next_at", Time).optional(), out("created_at", Time)},
+	}, {
 		Name: Create, Title: "Create a thread", Help: "Begin a thread between named participants.",
 		Coordinator: Yes, Writes: true,
 		In: []Field{
@@ -84,6 +109,10 @@ var Rows = complete([]Row{
 			required("idempotency_key", Key, slotKey).optional(),
 		},
 		Out: []Field{out("thread_id", ID), enum("status", numSlots, statuses...), out("created_at", Time)},
+	}, {
+		Name: Unschedule, Title: "Delete a schedule", Help: "Delete a schedule of the caller.",
+		Participant: Yes, Coordinator: Yes, Writes: true, Destructive: true,
+		In: []Field{required("schedule_id", ID, slotTimer)}, Out: []Field{out("ok", True)},
 	}, {
 		Name: Get, Title: "Show a thread", Help: "Show a thread without its messages.",
 		Participant: Yes, Auditor: Yes, Coordinator: Yes, ReadOnly: true, Idempotent: true,
@@ -97,6 +126,10 @@ var Rows = complete([]Row{
 			hints[1], hints[0],
 		},
 		Out: []Field{out("ok", True), out("recorded_at", Time)},
+	}, {
+		Name: Schedules, Title: "List schedules", Help: "List the schedules and deferred messages of a thread.",
+		Participant: Member, Auditor: Yes, Coordinator: Yes, ReadOnly: true, Idempotent: true,
+		In: []Field{required("thread_id", ID, slotThread)}, Out: []Field{out("schedules", Objects)},
 	}, {
 		Name: List, Title: "List threads", Help: "List the threads of the workspace, with what is unread. A participant gets its own.",
 		Participant: Yes, Auditor: Yes, Coordinator: Yes, ReadOnly: true, Idempotent: true,
@@ -115,8 +148,13 @@ var Rows = complete([]Row{
 			required("body", Text, slotBody), required("metadata", Object, slotMetadata).optional(),
 			required("in_reply_to", ID, slotInReplyTo).optional(), required("idempotency_key", Key, slotKey).optional(),
 			required("sender_agent_id", ID, slotSender).optional(), required("sender_session_id", ID, slotSenderSession).optional(),
+			{Name: "deliver_at", Type: Moment, Max: maxSeq, slot: slotDeliver},
 		},
-		Out: []Field{out("message_id", ID), integer("seq", 1, maxSeq, numSlots), enum("thread_status", numSlots, statuses...), out("created_at", Time)},
+		Out: []Field{
+			out("message_id", ID).optional(), integer("seq", 1, maxSeq, numSlots).optional(),
+			out("deferred_id", ID).optional(), out("deliver_at", Time).optional(),
+			enum("thread_status", numSlots, statuses...), out("created_at", Time).optional(),
+		},
 	}, {
 		Name: Read, Title: "Read messages", Help: "Read the messages of a thread after a number.",
 		Participant: Member, Auditor: Yes, Coordinator: Yes, ReadOnly: true, Idempotent: true,
@@ -155,6 +193,11 @@ var Rows = complete([]Row{
 		},
 		Out: []Field{out("thread_id", ID), out("participants", IDs), out("updated_at", Time)},
 	}, {
+		Name: Reschedule, Title: "Pause a schedule", Help: "Pause a schedule, or have it go on.",
+		Participant: Yes, Coordinator: Yes, Writes: true, Idempotent: true,
+		In:  []Field{required("schedule_id", ID, slotTimer), required("paused", Bool, slotPaused)},
+		Out: []Field{out("ok", True)},
+	}, {
 		Name: UpdateState, Title: "Change the status of a thread", Help: "Change the status of a thread.",
 		Participant: Member, Coordinator: Yes, Writes: true, Idempotent: true, Destructive: true,
 		In: []Field{
@@ -191,13 +234,17 @@ func complete(rows []Row) []Row {
 				r.fields = append(r.fields, h)
 			}
 		}
-		names := make([]string, len(r.fields))
-		for j := range r.fields {
-			names[j] = r.fields[j].Name
-		}
-		r.names = jsonx.NewNames(names...)
+		r.names = namesOf(r.fields)
 	}
 	return rows
+}
+
+func namesOf(fields []Field) *jsonx.Names {
+	names := make([]string, len(fields))
+	for i := range fields {
+		names[i] = fields[i].Name
+	}
+	return jsonx.NewNames(names...)
 }
 
 // Lookup returns the row of a method, nil if there is none.

@@ -61,7 +61,9 @@ func (f *Field) appendSchema(dst []byte, method string) []byte {
 	case Text:
 		dst = append(dst, textSchema...)
 	case Object:
-		dst = append(dst, `{"type":"object"}`...)
+		if dst = append(dst, `{"type":"object"}`...); f.Fields != nil {
+			dst = appendSchema(dst[:len(dst)-len(`{"type":"object"}`)], method, f.Fields)
+		}
 	case Integer:
 		dst = f.appendInteger(dst)
 	case Bool, True:
@@ -79,6 +81,10 @@ func (f *Field) appendSchema(dst []byte, method string) []byte {
 		dst = append(dst, `{"type":"array","items":`+idSchema+`,"minItems":1,"maxItems":256}`...)
 	case Time:
 		dst = append(dst, `{"type":"string","format":"date-time"}`...)
+	case Moment: // some providers of models refuse a list of types
+		dst = append(f.appendInteger(append(dst, `{"anyOf":[{"type":"string","format":"date-time"},`...)), `]}`...)
+	case Objects:
+		dst = append(dst, `{"type":"array","items":{"type":"object"}}`...)
 	case Texts:
 		dst = append(dst, `{"type":"array","items":`+textSchema+`}`...)
 	case Threads:
@@ -115,9 +121,13 @@ var helps = map[string]string{
 	"body":              "The text of the message, kept as it is.",
 	"created_at":        "When it was stored, in UTC.",
 	"created_by":        "The caller, as in its token; leave it out.",
+	"cron":              "When it fires: minute, hour, day of month, month and day of week, or such as @daily.",
 	"cursor":            "The next_cursor of the page before.",
 	"defer_reason":      "Why the job waits.",
+	"deferred_id":       "The id of a message that waits for its deliver_at.",
 	"deferred_until":    "Until when the job waits at most.",
+	"deliver_at":        "When it is to be posted, within 366 days; until then it is not in the thread.",
+	"every_ms":          "An interval in milliseconds, in place of cron.",
 	"fallback_action":   "Which command is run in place of a delivery.",
 	"has_more":          "Whether there are messages after next_seq.",
 	"idempotency_key":   "A key of your choice: the same call with the same key has one effect and gives the first answer again.",
@@ -130,9 +140,12 @@ var helps = map[string]string{
 	"limit":             "How many messages are shown at most.",
 	"management_mode":   "managed if the server may write to the terminal of the runtime.",
 	"max_messages":      "How many of the latest messages are read.",
+	"message":           "The message that is posted, in place of trigger.",
 	"message_id":        "The id of the message.",
 	"messages":          "The messages, in order of seq.",
 	"metadata":          "An object of your choice; an event has its event_type there.",
+	"misfire":           "Whether one firing makes up for those that were missed while no server ran.",
+	"next_at":           "When it fires next, in UTC.",
 	"next_cursor":       "The cursor of the next page; without it there is none. A page may be short, or empty, and have it.",
 	"next_seq":          "The since_seq of the next call.",
 	"ok":                "Always true.",
@@ -140,6 +153,7 @@ var helps = map[string]string{
 	"order":             "updated has the threads that changed last first, created the newest.",
 	"participant":       "An agent_id: threads that it is a participant of.",
 	"participants":      "The agent_id of each participant.",
+	"paused":            "Whether it is paused.",
 	"reason":            "Why, in one line.",
 	"recorded_at":       "When the server recorded it, in UTC.",
 	"remove":            "The agent_id of each participant to remove. Its messages stay, its jobs end.",
@@ -147,6 +161,8 @@ var helps = map[string]string{
 	"resumable":         "Whether the session can be resumed by a command.",
 	"runtime":           "Where the agent runs: a name, or tmux:SESSION:WINDOW.PANE for a terminal.",
 	"runtime_command":   "The command that is run, for display.",
+	"schedule_id":       "The id of the schedule.",
+	"schedules":         "Each with schedule_id or deferred_id, next_at, last_at, paused and others.",
 	"schema_version":    "The version of the form of a message, which is 1.",
 	"sender_agent_id":   "The agent that sent the message, as in its token.",
 	"sender_session_id": "The session that sent the message, as in its token.",
@@ -162,7 +178,9 @@ var helps = map[string]string{
 	"thread_id":         "The id of the thread.",
 	"threads":           "The threads, in the order that was chosen.",
 	"thread_status":     "The status of the thread after the message.",
+	"time_zone":         "The zone of cron, such as Europe/Berlin.",
 	"title":             "What the thread is about, in one line.",
+	"trigger":           "The participant that is woken, in place of a message; for coordinators alone.",
 	"trigger_id":        "The id of the job, which the woken agent is shown.",
 	"trigger_prompt":    "What the agent is told when it is woken.",
 	"triggered_at":      "When the job was made, in UTC.",

@@ -365,7 +365,7 @@ func connect(t testing.TB, addr string) *wire {
 func (p *wire) write(text string) { _, _ = io.WriteString(p, strings.ReplaceAll(text, "\n", "\r\n")) }
 
 var (
-	madeIDs = regexp.MustCompile(`\b(th|msg|trg|req)_[0-9A-HJKMNP-TV-Z]{26}`)
+	madeIDs = regexp.MustCompile(`\b(th|msg|trg|req|sch|dly)_[0-9A-HJKMNP-TV-Z]{26}`)
 	times   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 )
 

@@ -160,6 +160,7 @@ func TestDefaults(t *testing.T) {
 	f("threads.max_threads", 1000000)
 	f("threads.max_sessions", 100000)
 	f("threads.max_waits", 4096)
+	f("threads.max_schedules", 10000)
 	f("threads.idempotency_window_secs", 86400)
 	f("threads.rate_post_per_agent_per_minute", 0)
 	f("threads.rate_post_per_thread_per_minute", 0)

@@ -31,6 +31,7 @@ type Threads struct {
 	MaxThreads        int
 	MaxSessions       int
 	MaxWaits          int
+	MaxSchedules      int
 	IdempotencyWindow time.Duration
 
 	RatePostPerAgentPerMinute     int
@@ -108,6 +109,8 @@ var threadsSettings = []setting{
 	{key: "threads.max_threads", def: threadstore.DefaultMaxThreads, min: 1, max: maxCount, help: "threads in all states"},
 	{key: "threads.max_sessions", def: threadstore.DefaultMaxSessions, min: 1, max: maxCount, help: "agents with a registered runtime"},
 	{key: "threads.max_waits", def: follow.DefaultMaxWaits, min: 1, max: maxCount, help: "calls of read_messages that wait for a message at a time"},
+	{key: "threads.max_schedules", def: threadstore.DefaultMaxTimers, min: 1, max: 100_000,
+		help: "schedules and deferred messages, of which an agent may have a tenth; 8 KiB of text count as one more"},
 	{key: "threads.idempotency_window_secs", def: 86400, min: 0, max: maxSecs, alias: "IDEMPOTENCY_WINDOW", help: "how long an idempotency key is known; 0 = for ever"},
 	{key: "threads.rate_post_per_agent_per_minute", def: 0, min: 0, max: 1_000_000, alias: "RATE_POST_PER_AGENT_PER_MINUTE", live: true, help: "posts of one agent; 0 = not bounded"},
 	{key: "threads.rate_post_per_thread_per_minute", def: 0, min: 0, max: 1_000_000, alias: "RATE_POST_PER_THREAD_PER_MINUTE", live: true, help: "posts to one thread; 0 = not bounded"},

@@ -71,6 +71,7 @@ var keepers = []struct {
 	{"github.com/lmittmann/tint", []string{"engine/obs"}, false, "log formats are chosen in one place"},
 	{"github.com/tinylib/msgp", []string{"codec/mpack", "codec/transcode", "engine/threadstore", "handlers/ipc/message", "handlers/ipc/ipcclient", "bench", "fuzz"}, false, "the serving path has views of its own; msgp serves the client and cold replies"},
 	{"github.com/bluekeyes/go-gitdiff", []string{"engine/projects/diff"}, true, "one room checks diffs before it applies them"},
+	{"github.com/robfig/cron", []string{"engine/threadstore/cadence"}, false, "one room reads expressions, with zones that are linked"},
 	{"github.com/aymanbagabas/go-udiff", []string{"engine/projects/diff"}, true, "one room makes the diffs of the server, in one form"},
 	{"github.com/tetratelabs/wazero", []string{"handlers/toolhost/workers"}, true, "one room runs modules, so that what they may touch is decided in one place"},
 	{"github.com/coreos/go-systemd", []string{"cmd/trunkline/internal/systemd"}, true, "one place knows the supervisor of the process"},
