@@ -436,8 +436,8 @@ func TestDeliveriesWhenFull(t *testing.T) {
 	}
 }
 
-// TestDeliveriesOfLostRows: a letter whose message is gone is dropped, and a row that cannot be read
-// is tried again later, without a record.
+// TestDeliveriesOfLostRows: a letter whose message is gone is dropped, and a row that cannot be
+// read is tried again later, without a record.
 func TestDeliveriesOfLostRows(t *testing.T) {
 	r := newHooked(t, Config{HotBytes: 1, segment: 100}, Webhook{Name: "h"})
 	id := r.create()
