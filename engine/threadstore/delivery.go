@@ -65,8 +65,12 @@ func (e *Engine) TakeDelivery(name string) (d *Delivery, wait int64, err error) 
 	d, at, visible, err := e.nextDelivery(b, &w)
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	if b.at = at; d != nil {
-		return d, 0, nil
+	if b.at = at; d != nil && err == nil {
+		if d.Body != nil {
+			return d, 0, nil
+		}
+		b.pass(d) // its message is gone
+		e.saveBacklog(b, nil, now)
 	}
 	switch b.due = now + saveEvery; {
 	case err != nil:
@@ -105,28 +109,32 @@ func (e *Engine) nextDelivery(b *backlog, w *Webhook) (d *Delivery, at, visible 
 	}
 	var m message
 	read := func(seq uint64) bool {
-		var row []byte
-		if row, err = e.row(t, seq, nil); err == nil {
+		row, bad := e.row(t, seq, nil) // nil: it is gone
+		if err = bad; row != nil && bad == nil {
 			m, err = parseRow(row)
 		}
-		return err == nil
+		return row != nil && err == nil
 	}
-	for ; at < end && read(at+1); at++ {
-		if w.selects(t, eventOf(m.kind, m.metadata)) {
-			return t.delivery(b, &m, Letter{Thread: t.made.ID, Seq: at + 1}), at, visible, nil
+	for ; at < end; at++ {
+		if read(at+1) && w.selects(t, eventOf(m.kind, m.metadata)) {
+			return t.delivery(&Delivery{Letter: Letter{Thread: t.made.ID, Seq: at + 1}, b: b}, &m), at, visible, nil
+		}
+		if err != nil {
+			return nil, at, visible, err
 		}
 	}
-	if err == nil && extra && read(end) {
-		d = t.delivery(b, &m, b.Extra[0])
-		d.extra = true
+	if extra {
+		if d = (&Delivery{Letter: b.Extra[0], b: b, extra: true}); read(end) {
+			t.delivery(d, &m)
+		}
 	}
 	return d, at, visible, err
 }
 
-// delivery returns that of a letter about a message.
-func (t *thread) delivery(b *backlog, m *message, l Letter) *Delivery {
-	d := &Delivery{Letter: l, ID: string(appendID(nil, messagePrefix, &m.id)), b: b}
-	kind, at := "message.posted", m.created
+// delivery completes that of a letter by its message.
+func (t *thread) delivery(d *Delivery, m *message) *Delivery {
+	d.ID = string(appendID(nil, messagePrefix, &m.id))
+	l, kind, at := &d.Letter, "message.posted", m.created
 	if l.Agent != "" {
 		sum := sha256.Sum256(append(m.id[:], l.Agent...))
 		id := rawID(sum[:])

@@ -436,6 +436,37 @@ func TestDeliveriesWhenFull(t *testing.T) {
 	}
 }
 
+// TestDeliveriesOfLostRows: a letter whose message is gone is dropped, and a row that cannot be
+// read is tried again later, without a record.
+func TestDeliveriesOfLostRows(t *testing.T) {
+	r := newHooked(t, Config{HotBytes: 1, segment: 100}, Webhook{Name: "h"})
+	id := r.create()
+	r.post(alice, id, "1", "")
+	r.post(alice, id, strings.Repeat("x", 200), "")
+	b := r.find(id).pending[r.webhooks.find("h")]
+	b.add(Letter{Thread: string(id)})
+	r.FinishDelivery(r.wantNext("h", id, 1), 200)
+	if len(b.Extra) > 0 {
+		t.Errorf("%+v", b.Extra)
+	}
+	r.FinishDelivery(r.wantNext("h", id, 2), 200)
+	r.now += saveEvery
+	r.wantNone("all is delivered", "h")
+	r.post(alice, id, "3", "")
+	r.post(alice, id, strings.Repeat("x", 200), "")
+	r.sync()
+	r.store()
+	lost := r.rows.rows
+	r.rows.rows = map[string]string{}
+	if d, wait, err := r.TakeDelivery("h"); d != nil || wait != 0 || err == nil {
+		t.Errorf("%+v, %d, %v", d, wait, err)
+	}
+	r.rows.rows = lost
+	r.wantNone("it was tried just now", "h")
+	r.now += deliveryBase
+	r.FinishDelivery(r.wantNext("h", id, 3), 200)
+}
+
 // TestDeliveriesInMemory: without a journal webhooks work, too.
 func TestDeliveriesInMemory(t *testing.T) {
 	now := int64(1_771_329_600_000)

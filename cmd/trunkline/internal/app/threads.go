@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"strconv"
-	"sync"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
@@ -165,10 +164,8 @@ func (t *threadEndpoint) shutdown(ctx context.Context) error {
 	}
 	t.follow.Drain()
 	err := errors.Join(t.web.shutdown(ctx), t.lines.shutdown(ctx))
-	var sending sync.WaitGroup
-	sending.Go(func() { t.sender.Close(ctx) })
+	t.sender.Close(ctx)
 	t.wakers.close(ctx)
-	sending.Wait()
 	return unlessLate(err)
 }
 
