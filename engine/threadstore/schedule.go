@@ -47,7 +47,7 @@ func (tm *timer) view(now int64) (v Timer) {
 }
 
 // CreateSchedule makes a schedule, or finds the one that an earlier request with the same key made
-// (threads §4.12). The slices of p are lent.
+// (threads §4.12). The slices of p are borrowed.
 func (e *Engine) CreateSchedule(a *Actor, id []byte, p *Plan, now int64) (v Timer, r Receipt, ref Refusal) {
 	tm := &timer{timerState: timerState{Moved: timerMoved{At: now}, Plan: *p}}
 	text, _ := p.MarshalMsg(nil) // it does not fail

@@ -29,7 +29,7 @@ type timer struct {
 
 // timers are the schedules and deferred messages that have not ended.
 type timers struct {
-	mu     sync.Mutex // taken behind that of a thread, and before that of jobs
+	mu     sync.Mutex // taken after that of a thread, and before that of jobs
 	all    map[string]*timer
 	keys   map[keyHash]*timer // by idempotency key
 	keyed  atomic.Int64       // entries of keys
@@ -163,7 +163,7 @@ func (e *Engine) makeTimer(a *Actor, t *thread, tm *timer, prefix string, now in
 	tm.Moved.ID = string(appendID(nil, prefix, &ts.lastID))
 	tm.thread, tm.Thread, tm.CreatedAt = t, t.made.Number, now
 	tm.Agent, tm.Session, tm.Role, tm.Rank = a.Agent, a.Session, a.Role, uint8(a.Rank)
-	tm.Plan.Body, tm.Plan.Metadata = slices.Clone(tm.Plan.Body), slices.Clone(tm.Plan.Metadata) // they are lent
+	tm.Plan.Body, tm.Plan.Metadata = slices.Clone(tm.Plan.Body), slices.Clone(tm.Plan.Metadata) // they are borrowed
 	switch n := tm.weight(); {
 	case ts.total+n > e.cfg.MaxTimers, ts.used[tm.author()]+n > max(1, e.cfg.MaxTimers/timerShare):
 		return Refusal{Code: TooMany}
