@@ -232,6 +232,9 @@ func (r *replay) know(t *thread, row *message, seq uint64) {
 // job puts back a job; logged is set for a record of the log.
 func (r *replay) job(s *jobState, index journal.Index, logged bool) error {
 	t, err := r.find(s.Thread)
+	if err != nil && !logged {
+		return nil // made while the snapshot was written: the log has both
+	}
 	if err != nil {
 		return err
 	}
