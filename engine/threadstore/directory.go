@@ -29,8 +29,9 @@ type directory struct {
 	mu         sync.Mutex
 	workspaces map[string]*workspace
 
-	moving sync.Mutex
-	moved  []*thread // whose place is out of date
+	settling sync.Mutex // held while threads are brought to their places
+	moving   sync.Mutex
+	moved    []*thread // whose place is out of date
 }
 
 // workspace is the threads of one.
@@ -95,6 +96,8 @@ func (d *directory) touch(t *thread) {
 
 // settle brings the threads that have changed to their places.
 func (d *directory) settle() {
+	d.settling.Lock()
+	defer d.settling.Unlock()
 	d.moving.Lock()
 	moved := d.moved
 	d.moved = nil
@@ -310,31 +313,25 @@ func (e *Engine) Since(a *Actor, id []byte, seq uint64, overlap int64, f func(th
 	}
 	all := Filter{Status: -1, Type: -1}
 	e.directory.settle()
-	for n := 0; ; {
-		batch := e.directory.behind(a, &all, listBatch)
-		for _, p := range batch {
-			if p.at < at-overlap {
-				return Refusal{}
-			}
-			if n++; n > maxSince {
-				return Refusal{Code: TooMany}
-			}
-			all.After = Cursor{p.at, p.t.made.Number}
-			next, end, err := e.rangeSince(a, p.t, at-overlap)
-			if err != nil {
-				return Refusal{Code: Failed, Err: err}
-			}
-			if p.t == t {
-				next = seq
-			}
-			if next < end {
-				f(p.t.made.ID, next, end)
-			}
-		}
-		if len(batch) == 0 {
+	for n, p := range e.directory.behind(a, &all, maxSince+1) {
+		if p.at < at-overlap {
 			return Refusal{}
 		}
+		if n == maxSince {
+			return Refusal{Code: TooMany}
+		}
+		next, end, err := e.rangeSince(a, p.t, at-overlap)
+		if err != nil {
+			return Refusal{Code: Failed, Err: err}
+		}
+		if p.t == t {
+			next = seq
+		}
+		if next < end {
+			f(p.t.made.ID, next, end)
+		}
 	}
+	return Refusal{}
 }
 
 // rangeSince returns the number before the first message of t that is not older than a time, and

@@ -50,15 +50,15 @@ func (e *Engine) SetParticipants(a *Actor, id []byte, m *Membership, now int64) 
 	}
 	rec.Audit = a.audit("mcp.update_participants", t.made.ID, now)
 	rec.Audit.Payload = jsonx.Build(nil).Texts("added", rec.Added).Texts("removed", rec.Removed).Text("reason", m.Reason).End()
+	e.jobs.mu.Lock() // before Begin: another request may hold it while it waits for its own
+	defer e.jobs.mu.Unlock()
 	e.store.Begin() // with the ends of jobs
 	defer e.store.End()
 	index := e.recordAudited(opMembers, &rec, &rec.Audit)
 	t.setParticipants(&rec, index)
 	e.directory.leave(t, rec.Removed)
 	e.directory.join(t, rec.Added)
-	e.jobs.mu.Lock()
 	e.failAll(t, codeCancelled, now, func(j *job) bool { return slices.Contains(rec.Removed, j.Target) })
-	e.jobs.mu.Unlock()
 	e.changed(t, t.index, t.latest+1)
 	e.directory.touch(t)
 	return t.view(), Receipt{Index: t.index, At: rec.At}, Refusal{}

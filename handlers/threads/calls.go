@@ -94,7 +94,9 @@ func (c *call) read(dst []byte) []byte {
 		return dst
 	}
 	if ms := c.in.WaitMillis(); ms > 0 && len(dst) == start && !p.Cold && !c.caller.Waited {
-		c.out.Wait = &method.Wait{Thread: bytes.Clone(c.in.Thread()), Since: uint64(c.in.Since()), For: time.Duration(ms) * time.Millisecond}
+		thread := bytes.Clone(c.in.Thread())
+		again := jsonx.Build(nil).Text("thread_id", string(thread)).Int("since_seq", c.in.Since()).Int("limit", c.in.Limit()).End()
+		c.out.Wait = &method.Wait{Thread: thread, Since: uint64(c.in.Since()), For: time.Duration(ms) * time.Millisecond, Again: again}
 		return dst
 	}
 	c.out.Waits, c.out.Index = p.Cold, p.Index

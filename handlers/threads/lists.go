@@ -1,8 +1,10 @@
 package threads
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"slices"
 
 	"trunkline/codec/jsonx"
 	"trunkline/engine/threadstore"
@@ -76,6 +78,12 @@ func (c *call) members(dst []byte) []byte {
 	if len(m.Add)+len(m.Remove) == 0 {
 		c.out.Fault = &method.Fault{Condition: method.Invalid, Message: "neither add nor remove has a participant"}
 		return dst
+	}
+	for _, agent := range m.Add {
+		if slices.ContainsFunc(m.Remove, func(other []byte) bool { return bytes.Equal(other, agent) }) {
+			c.out.Fault = &method.Fault{Condition: method.Invalid, Message: "add and remove have an agent in common"}
+			return dst
+		}
 	}
 	v, r, ref := c.s.engine.SetParticipants(&c.actor, c.in.Thread(), &m, c.now)
 	if c.refuse(ref) {

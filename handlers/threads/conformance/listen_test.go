@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bufio"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -39,6 +40,15 @@ func (e *events) data(parts ...string) {
 	}
 }
 
+// unread names threads that do not exist.
+func unread(n int) string {
+	var uris []string
+	for i := range n {
+		uris = append(uris, fmt.Sprintf(`"thread://x%d"`, i))
+	}
+	return `{"resourceSubscriptions":[` + strings.Join(uris, ",") + `]}`
+}
+
 // TestListen: a client of the newest revision is notified of changes of the threads that it may
 // read, and the stream ends with its token, and with the server by its result.
 func TestListen(t *testing.T) {
@@ -57,21 +67,35 @@ func TestListen(t *testing.T) {
 	e.data(`"method":"notifications/resources/updated"`, `"io.modelcontextprotocol/subscriptionId":1`, `"uri":"thread://`+id+`"`)
 	soon := s.listen(t, tokenOf(claims{"exp": time.Now().Unix() + 2, "iat": time.Now().Unix() - 10, "jti": "soon"}), `{"resourceSubscriptions":["thread://`+id+`"]}`)
 	soon.data("acknowledged")
-	soon.data(`"id":1,"result":{"_meta":{`, `"io.modelcontextprotocol/subscriptionId":1}`, `"resultType":"complete"`)
+	soon.data(`"id":1,"error":{"code":-32600`, "token")
 	none := s.listen(t, reviewer, `{}`)
 	none.data(`"notifications":{}`)
 	none.data(`"result"`)
 	for _, bad := range []string{`null`, `[]`, `{"resourceSubscriptions":"x"}`, `{"resourceSubscriptions":["x"]}`, `{"resourceSubscriptions":["thread://"]}`,
-		`{"resourceSubscriptions":[` + strings.Repeat(`"thread://x",`, 256) + `"thread://x"]}`} {
+		unread(257)} {
 		if got := s.listen(t, reviewer, bad).res.StatusCode; got != 400 {
 			t.Errorf("%.60s: %d", bad, got)
 		}
 	}
-	if full := s.listen(t, reviewer, `{"resourceSubscriptions":[`+strings.Repeat(`"thread://x",`, 255)+`"thread://x"]}`); full.res.StatusCode != 200 {
+	out := s.listen(t, stranger, `{"resourceSubscriptions":["thread://`+id+`"]}`)
+	out.data(`"notifications":{}`)
+	if a := s.post("update_participants", coordinator, `{"thread_id":"`+id+`","add":["stranger_agent"],"reason":"x"}`); a.status != 200 {
+		t.Fatal(a.text)
+	}
+	out = s.listen(t, stranger, `{"resourceSubscriptions":["thread://`+id+`"]}`)
+	out.data(`"resourceSubscriptions"`)
+	if a := s.post("update_participants", coordinator, `{"thread_id":"`+id+`","remove":["stranger_agent"],"reason":"x"}`); a.status != 200 {
+		t.Fatal(a.text)
+	}
+	out.data(`"id":1,"error":{"code":-32600`, "may not read")
+	if full := s.listen(t, reviewer, unread(256)); full.res.StatusCode != 200 {
 		t.Errorf("as many as may be: %d", full.res.StatusCode)
 	}
 	s.stop()
-	e.data(`"id":1,"result":{`)
+	for end := false; !end; {
+		_, _, data := e.next()
+		end = strings.Contains(data, `"id":1,"result":{`)
+	}
 }
 
 // TestResourcesAndPrompts: threads are resources of their readers alone, and the two prompts name

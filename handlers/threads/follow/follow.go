@@ -23,9 +23,9 @@ import (
 // DefaultMaxWaits is how many calls may wait at a time, by default.
 const DefaultMaxWaits = 4096
 
-// maxBehind is how many ranges of messages a stream of all threads may be behind; one that is
-// further behind ends.
-const maxBehind = 65_536
+// maxBehind is in how many threads a stream of all threads may be behind; one that is behind in more
+// ends.
+const maxBehind = 10_000
 
 // Verifier verifies tokens that were valid.
 type Verifier interface {
@@ -106,29 +106,34 @@ func (s *Server) Watch(c *token.Claims, thread []byte, to threadstore.Watcher, w
 func (s *Server) Unwatch(w *threadstore.Watch) { s.cfg.Engine.Unwatch(w) }
 
 // MayRead reports whether the bearer of claims may read a thread.
-func (s *Server) MayRead(c *token.Claims, thread []byte) bool {
+func (s *Server) MayRead(c *token.Claims, thread []byte) bool { return mayRead(s.cfg.Engine, c, thread) }
+
+func mayRead(e *threadstore.Engine, c *token.Claims, thread []byte) bool {
 	a := actor(c)
-	_, _, ref := s.cfg.Engine.Read(&a, thread, 1<<53, 1, false, nil)
+	_, _, ref := e.Read(&a, thread, 1<<53, 1, false, nil)
 	return ref.Code == threadstore.OK
 }
 
 // Waiter is a call that waits without a goroutine. The zero Waiter is ready.
 type Waiter struct {
-	s     *Server
-	watch threadstore.Watch
-	since uint64
-	wake  func()
+	s      *Server
+	engine *threadstore.Engine
+	claims *token.Claims
+	watch  threadstore.Watch
+	thread []byte
+	since  uint64
+	wake   func()
 }
 
-// Begin calls wake once the thread of w has a message behind w.Since, or its participants change:
-// at once, if it has one. wake may be called several times, on any goroutine, and must not block. A
+// Begin calls wake once the thread of w has a message behind w.Since, or the caller may not read it
+// any more: at once, if it has one. wake may be called several times, on any goroutine, and must not block. A
 // fault means that it does not wait. End has to follow.
 func (wt *Waiter) Begin(s *Server, c *token.Claims, w *method.Wait, wake func()) *method.Fault {
 	if s.waits.Add(1) > int64(s.cfg.MaxWaits) {
 		s.waits.Add(-1)
 		return method.Limited(time.Second, "too many calls wait for messages")
 	}
-	wt.s, wt.since, wt.wake = s, w.Since, wake
+	*wt = Waiter{s: s, engine: s.cfg.Engine, claims: c, thread: w.Thread, since: w.Since, wake: wake}
 	a := actor(c)
 	durable, ref := s.cfg.Engine.Watch(&a, w.Thread, wt, &wt.watch)
 	if ref.Code != threadstore.OK {
@@ -148,7 +153,7 @@ func (wt *Waiter) Begin(s *Server, c *token.Claims, w *method.Wait, wake func())
 
 // Changed implements threadstore.Watcher.
 func (wt *Waiter) Changed(_ string, from, to uint64) {
-	if to > wt.since || from > to {
+	if from <= to && to > wt.since || from > to && !mayRead(wt.engine, wt.claims, wt.thread) {
 		wt.wake()
 	}
 }

@@ -159,7 +159,7 @@ func (r *reader) Ready() {
 	}
 }
 
-func (r *reader) Frame(thread string) threadstore.Frame {
+func (r *reader) Frame(thread string, _ bool) threadstore.Frame {
 	return threadstore.Frame{Before: func(dst []byte, seq uint64) []byte { return fmt.Appendf(dst, "%s:%d ", thread, seq) }}
 }
 
@@ -177,7 +177,7 @@ func TestFollowersAreBounded(t *testing.T) {
 			t.Fatal(fault)
 		}
 		for i := range c.ranges {
-			f.Changed("th_none", uint64(2*i+1), uint64(2*i+1))
+			f.Changed(fmt.Sprint("th_", i), 1, 1)
 		}
 		if _, step := f.Next(nil, 100, true); (step.Fault != nil) != c.ends {
 			t.Errorf("%d ranges behind: %+v", c.ranges, step.Fault)

@@ -12,8 +12,9 @@ import (
 type Reader interface {
 	// Ready is called when there may be messages since the last call of Next. It must not block.
 	Ready()
-	// Frame returns what stands around the messages of a thread.
-	Frame(thread string) threadstore.Frame
+	// Frame returns what stands around the messages of a thread. whole is set where, but for these,
+	// nothing older is left to send: a stream can go on behind them.
+	Frame(thread string, whole bool) threadstore.Frame
 }
 
 // Follower is the position of a stream. Its methods but Changed are for one goroutine at a time.
@@ -26,9 +27,10 @@ type Follower struct {
 	next   uint64 // the number of the last message that was sent, of one thread
 
 	mu     sync.Mutex
-	ready  bool   // Ready was called
-	lost   bool   // it is too far behind
-	behind []span // of all threads: what is durable and was not sent
+	ready  bool             // Ready was called
+	lost   bool             // it is too far behind
+	behind []*span          // of all threads: what is durable and was not sent, oldest first
+	spans  map[string]*span // the elements of behind, by thread
 }
 
 // span is messages of a thread.
@@ -67,8 +69,8 @@ func (f *Follower) Resume(thread []byte, seq uint64) *method.Fault {
 }
 
 // resumeOverlap is in milliseconds. Messages that became durable together may be sent in another
-// order than they were posted in.
-const resumeOverlap = 2_000
+// order than they were posted in, and the clock of another leader may differ.
+const resumeOverlap = 10_000
 
 // Changed implements threadstore.Watcher.
 func (f *Follower) Changed(thread string, from, to uint64) {
@@ -86,14 +88,18 @@ func (f *Follower) Changed(thread string, from, to uint64) {
 
 // enter notes messages of a thread. Caller holds mu.
 func (f *Follower) enter(thread string, from, to uint64) {
-	switch n := len(f.behind); {
-	case from > to:
-	case n > 0 && f.behind[n-1].thread == thread && f.behind[n-1].end+1 == from:
-		f.behind[n-1].end = to
-	case n == maxBehind:
-		f.lost = true
+	switch s := f.spans[thread]; {
+	case from > to || f.lost:
+	case s != nil:
+		s.end = max(s.end, to)
+	case len(f.behind) == maxBehind:
+		f.lost, f.behind, f.spans = true, nil, nil
 	default:
-		f.behind = append(f.behind, span{thread, from - 1, to})
+		if f.spans == nil {
+			f.spans = map[string]*span{}
+		}
+		s = &span{thread, from - 1, to}
+		f.behind, f.spans[thread] = append(f.behind, s), s
 	}
 }
 
@@ -122,19 +128,21 @@ func (f *Follower) Next(dst []byte, room int, wait bool) (_ []byte, st Step) {
 		return dst, Step{Fault: &method.Fault{Condition: method.RateLimited, Message: "the stream is too far behind"}}
 	}
 	if f.thread != "" {
-		dst, f.next, st = f.page(&a, dst, f.thread, f.next, stepMessages, room, wait)
+		frame := f.reader.Frame(f.thread, true)
+		dst, f.next, st = f.page(&a, dst, f.thread, &frame, f.next, stepMessages, room, wait)
 		return dst, st
 	}
 	for len(dst)-start < room {
 		f.mu.Lock()
 		if len(f.behind) == 0 {
-			f.behind = nil
+			f.behind, f.spans = nil, nil
 			f.mu.Unlock()
 			return dst, Step{}
 		}
-		s := f.behind[0]
+		first, s, whole := f.behind[0], *f.behind[0], len(f.behind) == 1
 		f.mu.Unlock()
-		dst, s.next, st = f.page(&a, dst, s.thread, s.next, min(stepMessages, int(s.end-s.next)), room-(len(dst)-start), wait)
+		frame := f.reader.Frame(s.thread, whole)
+		dst, s.next, st = f.page(&a, dst, s.thread, &frame, s.next, min(stepMessages, int(s.end-s.next)), room-(len(dst)-start), wait)
 		switch {
 		case st.Cold:
 			return dst, st
@@ -144,8 +152,9 @@ func (f *Follower) Next(dst []byte, room int, wait bool) (_ []byte, st Step) {
 			return dst, st
 		}
 		f.mu.Lock()
-		if f.behind[0].next = s.next; s.next >= f.behind[0].end {
+		if first.next = s.next; s.next >= first.end && len(f.behind) > 0 {
 			f.behind = f.behind[1:]
+			delete(f.spans, s.thread)
 		}
 		f.mu.Unlock()
 	}
@@ -153,10 +162,11 @@ func (f *Follower) Next(dst []byte, room int, wait bool) (_ []byte, st Step) {
 }
 
 // page appends messages of one thread.
-func (f *Follower) page(a *threadstore.Actor, dst []byte, thread string, next uint64, limit, room int, wait bool) ([]byte, uint64, Step) {
-	frame := f.reader.Frame(thread)
+func (f *Follower) page(
+	a *threadstore.Actor, dst []byte, thread string, frame *threadstore.Frame, next uint64, limit, room int, wait bool,
+) ([]byte, uint64, Step) {
 	frame.Bytes = room
-	dst, p, ref := f.s.cfg.Engine.ReadFramed(a, []byte(thread), next, limit, wait, &frame, dst)
+	dst, p, ref := f.s.cfg.Engine.ReadFramed(a, []byte(thread), next, limit, wait, frame, dst)
 	switch {
 	case ref.Code != threadstore.OK:
 		return dst, next, Step{Fault: method.Refused(&ref)}

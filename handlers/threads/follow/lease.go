@@ -18,6 +18,7 @@ type Lease struct {
 	expires float64
 	bearer  string
 	end     func(*method.Fault)
+	fresh   bool // was not looked up since it was verified
 }
 
 // leases are those that are held. A goroutine looks them up while there are some.
@@ -31,7 +32,7 @@ type leases struct {
 // Hold has end called, once and on another goroutine, when the token with these claims expires or
 // is revoked, or, with nil, when the server drains, until Release. It must not block.
 func (s *Server) Hold(c *token.Claims, bearer string, end func(*method.Fault)) *Lease {
-	l := &Lease{s: s, expires: c.Expires, bearer: bearer, end: end}
+	l := &Lease{s: s, expires: c.Expires, bearer: bearer, end: end, fresh: true}
 	ls := &s.leases
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -85,7 +86,8 @@ func (s *Server) checkLeases() bool {
 		var f *method.Fault
 		if now >= l.expires {
 			f = method.BadToken("expired")
-		} else if generation != ls.generation {
+		} else if l.fresh || generation != ls.generation {
+			l.fresh = false
 			if _, err := s.cfg.Verifier.VerifyKnown(l.bearer); err != nil {
 				f = method.Unverified(err)
 			}

@@ -23,7 +23,8 @@ const coldBytes = 64 << 10
 // to the owner of the session.
 type streams struct {
 	subs    map[uint32]*subscription
-	last    uint32 // number of the last subscription
+	all     *subscription // the last one to all threads
+	last    uint32        // number of the last subscription
 	lease   *follow.Lease
 	call    *waitingCall
 	over    atomic.Bool // the wait of call is over
@@ -49,7 +50,8 @@ type subscription struct {
 
 	queued bool      // is in ready; guarded by mu
 	away   bool      // reads off the loop; guarded by mu
-	read   *coldPage // what that has read; guarded by mu
+	ended  bool      // guarded by mu
+	read   *coldPage // what was read off the loop; guarded by mu
 }
 
 type coldPage struct {
@@ -61,7 +63,7 @@ type coldPage struct {
 func (b *subscription) Ready() {
 	st := &b.s.streams
 	st.mu.Lock()
-	if !b.queued && !b.away {
+	if !b.queued && !b.away && !b.ended {
 		b.queued = true
 		st.ready = append(st.ready, b)
 	}
@@ -70,7 +72,7 @@ func (b *subscription) Ready() {
 }
 
 // Frame implements follow.Reader.
-func (b *subscription) Frame(thread string) threadstore.Frame {
+func (b *subscription) Frame(thread string, _ bool) threadstore.Frame {
 	return threadstore.Frame{
 		Before: func(dst []byte, _ uint64) []byte {
 			dst = strconv.AppendUint(append(dst, `{"subscription":`...), uint64(b.n), 10)
@@ -96,7 +98,9 @@ func (s *session) subscribe(out, params []byte) []byte {
 	}
 	thread := in.Thread()
 	if string(thread) == allThreads {
-		thread = nil
+		if thread = nil; s.all != nil && s.subs[s.all.n] == s.all {
+			return s.refuse(out, &method.Fault{Condition: method.Conflict, Message: "the connection has a subscription to all threads already"})
+		}
 	}
 	s.last++
 	b := &subscription{s: s, n: s.last}
@@ -107,7 +111,9 @@ func (s *session) subscribe(out, params []byte) []byte {
 	if s.subs == nil {
 		s.subs = map[uint32]*subscription{}
 	}
-	s.subs[b.n] = b
+	if s.subs[b.n] = b; thread == nil {
+		s.all = b
+	}
 	s.holdLease()
 	out = strconv.AppendUint(append(appendHead(out, &s.req, "true"), `,"result":{"subscription":`...), uint64(b.n), 10)
 	return append(out, "}}\n"...)
@@ -136,7 +142,7 @@ func (s *session) end(b *subscription) {
 	delete(s.subs, b.n)
 	s.mu.Lock()
 	away := b.away
-	b.queued = true // no more entries in ready
+	b.ended = true
 	s.mu.Unlock()
 	if !away {
 		b.Close()
@@ -205,9 +211,9 @@ func (s *session) stream(out []byte, room int, now connection.Instant) (_ []byte
 			break
 		}
 		var st follow.Step
-		if b.read != nil {
-			out, st = append(out, b.read.out...), b.read.st
-			b.read = nil
+		if page := b.read; page != nil {
+			out, st = append(out, page.out...), page.st
+			b.read, st.More = nil, true // it was not notified meanwhile
 		} else {
 			out, st = b.Next(out, min(room, coldBytes), false)
 		}
@@ -234,8 +240,8 @@ func (s *session) nextReady() *subscription {
 	defer s.mu.Unlock()
 	for len(s.ready) > 0 {
 		b := s.ready[0]
-		if s.ready = s.ready[1:]; s.subs[b.n] == b {
-			b.queued = false
+		s.ready, b.queued = s.ready[1:], false
+		if !b.ended && !b.away {
 			return b
 		}
 	}
@@ -253,7 +259,7 @@ func (s *session) readCold(b *subscription) {
 	s.srv.run(func() { page.out, page.st = b.Next(nil, coldBytes, true) }, func() {
 		s.mu.Lock()
 		b.away, b.read = false, &page
-		ended := b.queued || s.streams.done
+		ended := b.ended || s.streams.done
 		s.mu.Unlock()
 		if ended {
 			b.Close()

@@ -9,6 +9,7 @@
 package mcp
 
 import (
+	"bytes"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -72,6 +73,7 @@ type Handler struct {
 	limiter   *limiter
 	beside    chan struct{} // has an element for each request that the SDK answers
 	own       own           // counts these requests of each agent
+	listening own           // and the streams of subscriptions
 	challenge method.Challenge
 	exchanges sync.Pool // of *exchange
 }
@@ -262,6 +264,8 @@ func (x *exchange) call(dst []byte, row *method.Row, args []byte, checked bool) 
 	}
 	text, o := x.dispatch(dst, row, args, checked, x.sdk || h.cfg.Follow == nil)
 	if o.Wait != nil {
+		args = o.Wait.Again
+		x.release()
 		if o.Fault = h.cfg.Follow.Wait(x.ctx, x.caller.Claims, x.bearer, o.Wait); o.Fault == nil {
 			text, o = x.dispatch(dst, row, args, checked, true)
 		}
@@ -275,6 +279,17 @@ func (x *exchange) call(dst []byte, row *method.Row, args []byte, checked bool) 
 		return x.envelope(text[:start], row, o.Fault), true
 	}
 	return text, false
+}
+
+// release gives back the memory of the request, unless it is a batch, before the call waits.
+func (x *exchange) release() {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	if !isBatch(x.in) {
+		x.m.id.Raw = bytes.Clone(x.m.id.Raw)
+		x.in = nil
+		x.h.cfg.Pending.Free(&x.pending)
+	}
 }
 
 // dispatch runs a method. waited is as method.Caller.Waited.

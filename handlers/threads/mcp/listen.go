@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,6 +73,13 @@ func (x *exchange) listen(w http.ResponseWriter) {
 		x.reply(w, x.refuseMessage(errListen))
 		return
 	}
+	who := caller{x.caller.Claims.Workspace, x.caller.Claims.Agent}
+	if !x.h.listening.enter(who) {
+		x.refuse(w, &method.Fault{Condition: method.RateLimited, Message: "the agent has too many streams"})
+		return
+	}
+	defer x.h.listening.leave(who)
+	x.release()
 	ack := jsonx.Build(nil)
 	uris := []string{}
 	for _, id := range threads {
@@ -88,8 +96,19 @@ func (x *exchange) listen(w http.ResponseWriter) {
 	head := w.Header()
 	head["Content-Type"], head["Cache-Control"], head["X-Accel-Buffering"] = eventType, noCaching, []string{"no"}
 	w.WriteHeader(http.StatusOK)
-	if x.notify(w, "notifications/subscriptions/acknowledged", "notifications", ack.End()) && len(uris) > 0 && !x.updates(w, l) {
+	if !x.notify(w, "notifications/subscriptions/acknowledged", "notifications", ack.End()) {
 		return
+	}
+	if len(uris) > 0 {
+		e, gone := x.updates(w, l)
+		if gone {
+			return
+		}
+		if e != nil {
+			x.out = append(appendError(append(x.out[:0], "event: message\ndata: "...), &x.m, e), "\n\n"...)
+			x.write(w)
+			return
+		}
 	}
 	x.out = append(appendStart(append(x.out[:0], "event: message\ndata: "...), &x.m), `"result":{`+serverMeta...)
 	x.out = append(x.out[:len(x.out)-2], `,"io.modelcontextprotocol/subscriptionId":`...)
@@ -117,7 +136,9 @@ func (x *exchange) listenedThreads() (ids []string, ok bool) {
 		if len(uri) <= len(threadScheme) || uri[:len(threadScheme)] != threadScheme || len(ids) == maxListened {
 			return nil, false
 		}
-		ids = append(ids, uri[len(threadScheme):])
+		if id := uri[len(threadScheme):]; !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
 	}
 }
 
@@ -139,12 +160,16 @@ func (x *exchange) write(w http.ResponseWriter) bool {
 	return http.NewResponseController(w).Flush() == nil
 }
 
-// updates sends notifications until the stream ends. It reports whether the client may still read:
-// the result follows then.
-func (x *exchange) updates(w http.ResponseWriter, l *listener) bool {
+// updates sends notifications until the stream ends: because the client is gone, or with an error,
+// or because the server drains.
+func (x *exchange) updates(w http.ResponseWriter, l *listener) (e *rpcError, gone bool) {
 	s := x.h.cfg.Follow
-	void := make(chan struct{}, 1)
-	defer s.Hold(x.caller.Claims, x.bearer, func(*method.Fault) { void <- struct{}{} }).Release()
+	void := make(chan *method.Fault, 1)
+	defer s.Hold(x.caller.Claims, x.bearer, func(f *method.Fault) {
+		if f != nil { // else it drains
+			void <- f
+		}
+	}).Release()
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	for {
@@ -156,20 +181,23 @@ func (x *exchange) updates(w http.ResponseWriter, l *listener) bool {
 			l.mu.Unlock()
 			for id := range ready {
 				uri := jsonx.AppendString(nil, threadScheme+id)
-				if s.MayRead(x.caller.Claims, []byte(id)) && !x.notify(w, "notifications/resources/updated", "uri", uri) {
-					return false
+				if !s.MayRead(x.caller.Claims, []byte(id)) {
+					return &rpcError{code: jsonrpc.CodeInvalidRequest, message: "the caller may not read " + threadScheme + id + " any more"}, false
+				}
+				if !x.notify(w, "notifications/resources/updated", "uri", uri) {
+					return nil, true
 				}
 			}
 		case <-beat.C:
 			if x.out = append(x.out[:0], ":\n\n"...); !x.write(w) {
-				return false
+				return nil, true
 			}
-		case <-void:
-			return true
+		case f := <-void:
+			return &rpcError{code: jsonrpc.CodeInvalidRequest, message: f.Message}, false
 		case <-s.Draining():
-			return true
+			return nil, false
 		case <-x.ctx.Done():
-			return false
+			return nil, true
 		}
 	}
 }

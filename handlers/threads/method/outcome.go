@@ -77,6 +77,8 @@ type Wait struct {
 	Thread []byte
 	Since  uint64
 	For    time.Duration
+	// Again is the input with which the call is repeated, which no caller may have made long.
+	Again []byte
 }
 
 // Dispatcher runs methods. Any goroutine may call it.

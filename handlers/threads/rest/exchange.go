@@ -121,6 +121,8 @@ func (x *exchange) call() {
 	x.caller.Waited = s.cfg.Follow == nil
 	out, o := s.cfg.Dispatcher.Call(x.out[:0], &x.caller, x.route.row, doc)
 	if o.Wait != nil {
+		x.in, doc = httpd.Keep(x.in[:0]), o.Wait.Again // what waits holds no memory of others
+		s.cfg.Pending.Free(&x.pending)
 		if o.Fault = s.cfg.Follow.Wait(x.r.Context(), x.caller.Claims, x.bearer(), o.Wait); o.Fault == nil {
 			x.caller.Waited = true
 			out, o = s.cfg.Dispatcher.Call(out, &x.caller, x.route.row, doc)

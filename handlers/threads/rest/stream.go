@@ -79,14 +79,17 @@ func (r *eventReader) Ready() {
 }
 
 // Frame implements follow.Reader.
-func (r *eventReader) Frame(thread string) threadstore.Frame {
-	head := append(jsonx.AppendString([]byte("\nevent: message\ndata: {\"thread_id\":"), thread), `,"message":`...)
+func (r *eventReader) Frame(thread string, whole bool) threadstore.Frame {
+	head := append(jsonx.AppendString([]byte("event: message\ndata: {\"thread_id\":"), thread), `,"message":`...)
 	return threadstore.Frame{
 		Before: func(dst []byte, seq uint64) []byte {
+			if !whole {
+				return append(dst, head...) // to go on behind it would miss what is older
+			}
 			if dst = append(dst, "id: "...); r.all {
 				dst = append(append(dst, thread...), ':')
 			}
-			return append(strconv.AppendUint(dst, seq, 10), head...)
+			return append(append(strconv.AppendUint(dst, seq, 10), '\n'), head...)
 		},
 		After: []byte("}\n\n"),
 	}

@@ -30,7 +30,7 @@ import (
 // Bounds of requests.
 const (
 	maxRequests        = 16 // at a time, of a server
-	maxTargetRequests  = 2  // of them to one target
+	maxTargetRequests  = 2  // of them to one target, 1 while its last attempt has failed
 	requestWithin      = 15 * time.Second
 	maxAnswerBytes     = 4 << 10 // that are read of a body
 	maxAnswerHeadBytes = 16 << 10
@@ -128,7 +128,11 @@ func (c *Client) Close() {
 func (c *Client) admits(t *target, n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t.state.Disabled || t.requests >= maxTargetRequests || c.requests >= maxRequests {
+	most := maxTargetRequests
+	if t.state.LastStatus/100 != 2 && t.state.Delivered+t.state.Failed > 0 {
+		most = 1
+	}
+	if t.state.Disabled || t.requests >= most || c.requests >= maxRequests {
 		return false
 	}
 	c.requests, t.requests = c.requests+n, t.requests+n
