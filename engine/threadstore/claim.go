@@ -129,7 +129,7 @@ func (e *Engine) claimRuntime(j *job, sess *SessionView, now int64) (a Attempt, 
 // failure of an agent; it ends a row of equal ones.
 func (t *thread) count(s *jobState) {
 	switch {
-	case !s.Ended || s.Code == codeClosed || s.Code == codeAutoBlocked:
+	case !s.Ended || s.Code == codeClosed || s.Code == codeAutoBlocked || s.Code == codeCancelled:
 	case s.Code == codeInterrupted:
 		t.loop.Code, t.loop.Same = s.Code, 0
 	case JobStatus(s.Status) != JobFailed:

@@ -49,6 +49,7 @@ const (
 	codeClosed       = "THREAD_CLOSED"
 	codeAutoBlocked  = "THREAD_AUTO_BLOCKED"
 	codeInterrupted  = "INTERRUPTED"
+	codeCancelled    = "CANCELLED"
 )
 
 // retryable reports whether an attempt that ended with a code may be repeated.

@@ -52,11 +52,17 @@ func (e *Engine) WriteSnapshot(write func(rec []byte) error) error {
 	if err := put(snapEngine, &state); err != nil {
 		return err
 	}
+	e.erasures.walking.Lock()
+	defer e.erasures.walking.Unlock()
 	err = e.eachThread(func(t *thread) error {
 		t.mu.Lock()
-		s := t.state()
+		s, gone := t.state(), t.gone
 		t.mu.Unlock()
-		return put(snapThread, &s)
+		err := put(snapThread, &s)
+		if err == nil && gone > 0 {
+			err = put(snapCut, &threadCut{s.Made.Number, gone + 1})
+		}
+		return err
 	})
 	if err != nil {
 		return err
@@ -68,6 +74,11 @@ func (e *Engine) WriteSnapshot(write func(rec []byte) error) error {
 	}
 	for _, s := range e.openJobs() {
 		if err := put(snapJob, &s); err != nil {
+			return err
+		}
+	}
+	for _, er := range e.erasures.states(false) {
+		if err := put(snapErasure, &er); err != nil {
 			return err
 		}
 	}
@@ -133,8 +144,9 @@ func (e *Engine) Digest() (sum uint64) {
 	}
 	_ = e.eachThread(func(t *thread) error {
 		t.mu.Lock()
-		s := t.state()
+		s, gone := t.state(), t.gone
 		t.mu.Unlock()
+		add(&threadCut{s.Made.Number, gone + 1})
 		cursors := s.Cursors
 		s.Index, s.Cursors = 0, nil
 		slices.SortFunc(s.Unread.Notified, func(a, b notified) int { return strings.Compare(a.Agent, b.Agent) })
@@ -151,6 +163,10 @@ func (e *Engine) Digest() (sum uint64) {
 	for _, s := range e.openJobs() {
 		s.Index = 0
 		add(&s)
+	}
+	for _, er := range e.erasures.states(false) {
+		er.Index = 0
+		add(&er)
 	}
 	return sum
 }

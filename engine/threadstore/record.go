@@ -15,6 +15,7 @@ import (
 //msgp:tuple threadMade messagePosted cursorMoved statusChanged auditEvent sessionState
 //msgp:tuple cursorState threadState engineState jobState notified unread loop
 //msgp:tuple archived archivedSet archiveState
+//msgp:tuple threadCut erasure rowBatch
 //msgp:ignore Record
 
 // The kinds of records. Those of a snapshot are upper case.
@@ -28,11 +29,17 @@ const (
 	opJob     = 'j' // jobState
 	opNotify  = 'n' // notified
 	opArchive = 'r' // archived
+	opCut     = 'k' // threadCut
+	opErasure = 'e' // erasure
+	opRebuild = 'y' // archiveState
+	opRows    = 'o' // rowBatch
 
 	snapEngine  = 'E' // engineState
 	snapThread  = 'T' // threadState
 	snapSession = 'H' // sessionState
 	snapJob     = 'J' // jobState
+	snapCut     = 'K' // threadCut; behind the thread
+	snapErasure = 'X' // erasure
 	snapArchive = 'A' // archiveState; behind all of the others
 )
 
@@ -48,12 +55,18 @@ var (
 		opJob:     func() unmarshaler { return new(jobState) },
 		opNotify:  func() unmarshaler { return new(notified) },
 		opArchive: func() unmarshaler { return new(archived) },
+		opCut:     func() unmarshaler { return new(threadCut) },
+		opErasure: func() unmarshaler { return new(erasure) },
+		opRebuild: func() unmarshaler { return new(archiveState) },
+		opRows:    func() unmarshaler { return new(rowBatch) },
 	}
 	snapshot = map[byte]func() unmarshaler{
 		snapEngine:  func() unmarshaler { return new(engineState) },
 		snapThread:  func() unmarshaler { return new(threadState) },
 		snapSession: func() unmarshaler { return new(sessionState) },
 		snapJob:     func() unmarshaler { return new(jobState) },
+		snapCut:     func() unmarshaler { return new(threadCut) },
+		snapErasure: func() unmarshaler { return new(erasure) },
 		snapArchive: func() unmarshaler { return new(archiveState) },
 	}
 )
@@ -260,6 +273,31 @@ type archiveState struct {
 	Sets    []archivedSet // oldest first
 }
 
+// threadCut removes the messages of a thread before First.
+type threadCut struct {
+	Number, First uint64
+}
+
+// erasure erases the text of a thread, or of an agent in its workspace, that is before its record.
+// A later record is that it is purged.
+type erasure struct {
+	Number    uint64
+	At        int64
+	Workspace string
+	Thread    uint64 // 0: of an agent
+	ThreadID  string
+	Agent     string
+	Reason    string
+	Purged    int64  // when no file of the leader had it, nor the streams of a cluster; 0: not yet
+	Index     uint64 // of its last record; in a snapshot only
+	Audit     auditEvent
+}
+
+// rowBatch are rows as they are, keys and values in turn. In the journal it is padding.
+type rowBatch struct {
+	Rows [][]byte
+}
+
 // Record is a record of the journal, decoded for people.
 type Record struct {
 	kind byte
@@ -267,7 +305,8 @@ type Record struct {
 }
 
 var recordNames = map[byte]string{opThread: "create", opMessage: "message", opCursor: "cursor", opStatus: "status", opSession: "session",
-	opAudit: "audit", opJob: "job", opNotify: "notified", opArchive: "archived"}
+	opAudit: "audit", opJob: "job", opNotify: "notified", opArchive: "archived",
+	opCut: "cut", opErasure: "erasure", opRebuild: "rebuilt", opRows: "rows"}
 
 // ParseRecord decodes a record without its tag. It checks kind and parts; only a replay shows
 // whether it fits the state.
@@ -309,14 +348,21 @@ func (r *Record) Append(b jsonx.Builder) jsonx.Builder {
 		return appendAt(b.Int("attempts", int64(m.Attempts)), m.UpdatedAt)
 	case *notified:
 		return b.Int("thread", int64(m.Number)).Text("agent_id", m.Agent).Int("seq", int64(m.Seq))
+	case *threadCut:
+		return b.Int("thread", int64(m.Number)).Int("first_seq", int64(m.First))
+	case *erasure:
+		b = b.Int("erasure", int64(m.Number)).Text("workspace_id", m.Workspace).Text("thread_id", m.ThreadID)
+		return appendAt(b.Text("agent_id", m.Agent).Text("reason", m.Reason).Bool("purged", m.purged()), m.At)
 	case *archived:
 		return appendAt(b.Int("up_to", int64(m.UpTo)).Text("set", m.Set.Name).Int("chunks", int64(m.Set.Chunks)), m.At)
 	}
 	return b
 }
 
-func appendAt(b jsonx.Builder, at int64) jsonx.Builder {
-	return append(AppendTime(append(b.Name("at"), '"'), at), '"')
+func appendAt(b jsonx.Builder, at int64) jsonx.Builder { return appendMoment(b, "at", at) }
+
+func appendMoment(b jsonx.Builder, name string, at int64) jsonx.Builder {
+	return append(AppendTime(append(b.Name(name), '"'), at), '"')
 }
 
 func appendAudited(b jsonx.Builder, ev *auditEvent) jsonx.Builder {
