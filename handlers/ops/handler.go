@@ -40,6 +40,11 @@ func handler(c Config) http.Handler {
 	if c.Projects != nil {
 		mux.Handle(projectsPath, c.Projects)
 	}
+	if c.Orders != nil {
+		for _, path := range orderPaths {
+			mux.Handle(path, c.Orders)
+		}
+	}
 	if c.Console != nil {
 		mux.Handle(consolePath, kept(c.Console))
 		mux.HandleFunc("/{$}", toConsole)
@@ -78,6 +83,9 @@ func isProbe(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Pa
 // projectsPath is below what the page of projects answers.
 const projectsPath = "/exacta/"
 
+// orderPaths are below what Config.Orders answers.
+var orderPaths = [...]string{"/threads/", "/agents/", "/erasures"}
+
 // consolePath is below what the web console answers.
 const consolePath = "/console/"
 
@@ -112,13 +120,15 @@ func toConsole(w http.ResponseWriter, r *http.Request) {
 }
 
 // readOnly lets GET and HEAD through: nothing on this listener changes anything, but for the web
-// console, which decides itself who may.
+// console and orders about agent threads, which decide themselves who may.
 func (c Config) readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		c.markStandby(w.Header())
-		post := r.Method == http.MethodPost && c.Console != nil && strings.HasPrefix(r.URL.Path, consolePath)
+		below := func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }
+		post := r.Method == http.MethodPost &&
+			(c.Console != nil && below(consolePath) || c.Orders != nil && slices.ContainsFunc(orderPaths[:], below))
 		if r.Method != http.MethodGet && r.Method != http.MethodHead && !post {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)

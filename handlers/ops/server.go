@@ -11,8 +11,9 @@
 //	GET /exacta/…  the page that shows projects, of another room
 //	GET /console/…  the web console, of another room; browsers are led there from /
 //	GET /debug/pprof/…  profiles, only with admin.pprof
+//	GET, POST /threads/…, /agents/…, /erasures  orders about agent threads, of another room
 //
-// It answers GET and HEAD only, and changes nothing, but for the web console, which takes POST. Who
+// It answers GET and HEAD only, and changes nothing, but for the web console and the orders. Who
 // may read is one rule for all routes: with tokens (admin.console_token_file) everything but probes
 // needs one. Without tokens it binds to loopback, unless the operator insists
 // (admin.insecure_bind). On a loopback address the Host header must name
@@ -93,6 +94,8 @@ type Config struct {
 	Projects http.Handler
 	// Console answers what is below /console/, POST included; nil: it is not found.
 	Console http.Handler
+	// Orders answers what is below orderPaths, POST included; nil: it is not found.
+	Orders http.Handler
 	// Registry is shown by /metrics, Build by /version.
 	Registry *obs.Registry
 	Build    obs.Build

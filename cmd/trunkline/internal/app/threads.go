@@ -39,7 +39,7 @@ func threadsConfig(c *config.Threads, o Options) threadstore.Config {
 	}
 	return threadstore.Config{
 		HotBytes: c.HotBytes / o.cluster.Partitions(), MaxThreads: c.MaxThreads, MaxSessions: c.MaxSessions,
-		KeyWindow: c.IdempotencyWindow.Milliseconds(), Triggers: triggers,
+		KeyWindow: c.IdempotencyWindow.Milliseconds(), Triggers: triggers, Retention: int64(c.RetentionDays) * 24 * time.Hour.Milliseconds(),
 		PostsPerAgent: c.RatePostPerAgentPerMinute, PostsPerThread: c.RatePostPerThreadPerMinute,
 		Failed: func(err error) {
 			o.Logger.Error("the rows of agent threads failed, stopping at once", "error", err)
