@@ -35,15 +35,27 @@ func adminVerb(use, short, example string, args cobra.PositionalArgs, run func(c
 	return cmd
 }
 
-// send makes a request and decodes its answer; form is nil for a GET.
-func (f *operatorFlags) send(cmd *cobra.Command, path string, form url.Values, into any) error {
-	method := http.MethodGet
-	if form != nil {
+// send makes a request and decodes its answer; an order has its reason as JSON.
+func (f *operatorFlags) send(cmd *cobra.Command, path string, order bool, into any) error {
+	method, body := http.MethodGet, []byte(nil)
+	if order {
 		method = http.MethodPost
+		body, _ = json.Marshal(map[string]string{"reason": f.reason})
 	}
-	resp, err := f.do(cmd.Context(), method, path, form)
+	req, err := http.NewRequestWithContext(cmd.Context(), method, "http://"+f.addr+path, bytes.NewReader(body))
 	if err != nil {
-		return f.explain(err)
+		return fmt.Errorf("cannot ask admin endpoint %q: %w", f.addr, err)
+	}
+	if order {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if f.token != "" {
+		req.Header.Set("Authorization", "Bearer "+f.token)
+	}
+	tr := &http.Transport{DisableKeepAlives: true}
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		return f.explain(fmt.Errorf("cannot reach admin endpoint %s: %w", f.addr, err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusAccepted {
@@ -85,24 +97,25 @@ func newThreadsExportCmd() *cobra.Command {
 
 // erasure is what an order to erase answers.
 type erasure struct {
-	ID       string `json:"erasure_id"`
-	Thread   string `json:"thread_id,omitempty"`
-	Space    string `json:"workspace_id,omitempty"`
-	Agent    string `json:"agent_id,omitempty"`
-	State    string `json:"state"`
-	Messages uint64 `json:"messages"`
-	At       string `json:"requested_at"`
+	Number    uint64 `json:"erasure"`
+	At        string `json:"requested_at"`
+	Workspace string `json:"workspace_id"`
+	Thread    string `json:"thread_id,omitempty"`
+	Agent     string `json:"agent_id,omitempty"`
+	Reason    string `json:"reason"`
+	State     string `json:"state"`
+	Error     string `json:"error,omitempty"`
 }
 
 func (e *erasure) row() []string {
 	what := e.Thread
 	if what == "" {
-		what = e.Space + "/" + e.Agent
+		what = e.Workspace + "/" + e.Agent
 	}
-	return []string{e.ID, cli.Visible(what), e.State, strconv.FormatUint(e.Messages, 10), e.At}
+	return []string{strconv.FormatUint(e.Number, 10), cli.Visible(what), e.State, e.At, cli.Visible(e.Reason)}
 }
 
-var erasureHead = []string{"ERASURE", "OF", "STATE", "MESSAGES", "REQUESTED"}
+var erasureHead = []string{"ERASURE", "OF", "STATE", "REQUESTED", "REASON"}
 
 // erase has the server erase what is at a path.
 func erase(cmd *cobra.Command, f *operatorFlags, path string) error {
@@ -110,7 +123,7 @@ func erase(cmd *cobra.Command, f *operatorFlags, path string) error {
 		return cli.Errorf(cli.CodeUsage, "cannot erase without --reason")
 	}
 	var e erasure
-	if err := f.send(cmd, path, url.Values{"reason": {f.reason}}, &e); err != nil {
+	if err := f.send(cmd, path, true, &e); err != nil {
 		return err
 	}
 	return cli.Show(cmd, e, [][]string{erasureHead, e.row()})
@@ -139,7 +152,7 @@ func newErasuresCmd() *cobra.Command {
 			var list struct {
 				Erasures []erasure `json:"erasures"`
 			}
-			if err := f.send(cmd, "/erasures", nil, &list); err != nil {
+			if err := f.send(cmd, "/erasures", false, &list); err != nil {
 				return err
 			}
 			rows := [][]string{erasureHead}
@@ -156,7 +169,7 @@ func newWebhooksCmd() *cobra.Command {
 			var list struct {
 				Webhooks []obs.Webhook `json:"webhooks"`
 			}
-			if err := f.send(cmd, "/webhooks", nil, &list); err != nil {
+			if err := f.send(cmd, "/webhooks", false, &list); err != nil {
 				return err
 			}
 			rows := [][]string{{"WEBHOOK", "HOST", "PENDING", "DELIVERED", "FAILED", "DEAD", "STATE"}}
@@ -183,7 +196,7 @@ func newWebhooksCmd() *cobra.Command {
 			var done struct {
 				Resent int `json:"resent"`
 			}
-			if err := f.send(cmd, "/webhooks/"+url.PathEscape(args[0])+"/resend?"+q.Encode(), url.Values{"reason": {f.reason}}, &done); err != nil {
+			if err := f.send(cmd, "/webhooks/"+url.PathEscape(args[0])+"/resend?"+q.Encode(), true, &done); err != nil {
 				return err
 			}
 			return cli.Show(cmd, done, [][]string{{fmt.Sprintf("%d delivered again", done.Resent)}})
@@ -199,7 +212,7 @@ func newWebhooksCmd() *cobra.Command {
 					Status int    `json:"last_status"`
 				} `json:"dead_letters"`
 			}
-			if err := f.send(cmd, "/webhooks/"+url.PathEscape(args[0])+"/dead", nil, &list); err != nil {
+			if err := f.send(cmd, "/webhooks/"+url.PathEscape(args[0])+"/dead", false, &list); err != nil {
 				return err
 			}
 			rows := [][]string{{"THREAD", "SEQ", "STATUS"}}

@@ -118,6 +118,15 @@ func (l *Log) dropOld() error {
 	return nil
 }
 
+// Scrub removes from the files of the store what was dropped, where it is a Scrubber.
+func (l *Log) Scrub() error {
+	defer l.maintain()()
+	if s, ok := l.store.(Scrubber); ok {
+		return s.Scrub()
+	}
+	return nil
+}
+
 // chunkWriter cuts what is written into chunks with their sums.
 type chunkWriter struct {
 	to   SnapshotWriter

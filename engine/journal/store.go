@@ -73,6 +73,12 @@ type Tearing interface {
 	MayTear() bool
 }
 
+// Scrubber is implemented by a store whose files keep for a while what was dropped.
+type Scrubber interface {
+	// Scrub removes that from the files. It may take long; WriteBlock may run meanwhile.
+	Scrub() error
+}
+
 // Shared is implemented by a store whose log has other owners before this one. They write to it
 // while the first Replay goes on, which so follows them until it is this Log's turn. One with
 // Config.RecoverTo takes the log over at once.

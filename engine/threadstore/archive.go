@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"trunkline/engine/journal"
 )
@@ -41,9 +42,13 @@ var errArchiveFull = fmt.Errorf("cannot archive rows: there are %d sets", maxArc
 type archive struct {
 	to archiveSets // nil: rows are kept by this node alone
 
-	mu   sync.Mutex // held while rows are archived
-	has  archiveState
-	open struct { // the set that this owner goes on with; no name: none
+	cut     atomic.Bool // messages were cut since rebuilt
+	rebuilt int64
+
+	mu        sync.Mutex // held while rows are archived
+	has       archiveState
+	sweepFrom uint64   // how many snapshots this owner has written then
+	open      struct { // the set that this owner goes on with; no name: none
 		name  string
 		bytes int
 	}
@@ -71,8 +76,7 @@ func (e *Engine) archiveRows(from journal.Index) error {
 		return err
 	}
 	if len(lineage) == 0 {
-		lineage = make([]byte, lineageBytes)
-		_, _ = rand.Read(lineage) // it does not fail
+		lineage = newLineage()
 	}
 	for more := true; more; {
 		rec := archived{Lineage: lineage, UpTo: end, At: e.cfg.Now()}
@@ -89,6 +93,12 @@ func (e *Engine) archiveRows(from journal.Index) error {
 	return nil
 }
 
+func newLineage() []byte {
+	lineage := make([]byte, lineageBytes)
+	_, _ = rand.Read(lineage) // it does not fail
+	return lineage
+}
+
 // errArchived ends a replay.
 var errArchived = errors.New("all is archived")
 
@@ -103,7 +113,7 @@ func (e *Engine) archiveSince(after journal.Index, rec *archived) error {
 		if n == maxArchiveSets {
 			return errArchiveFull
 		}
-		a.to.Sweep(a.has.uses)
+		e.sweepArchive()
 		set.Name, a.open.bytes = rand.Text(), 0
 	}
 	w := blockWriter{next: set.Chunks, put: func(n uint32, chunk []byte) error {
@@ -136,7 +146,7 @@ func (e *Engine) archiveSince(after journal.Index, rec *archived) error {
 // hasRow reports whether records of a kind make rows.
 func hasRow(kind byte) bool {
 	switch kind {
-	case opThread, opMessage, opStatus, opMembers, opJob, opAudit:
+	case opThread, opMessage, opStatus, opMembers, opJob, opAudit, opErasure, opCut:
 		return true
 	}
 	return false

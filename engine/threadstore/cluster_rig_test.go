@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -254,6 +255,19 @@ func (h *history) post(n *node, thread, size int, key bool) {
 	m.ids = append(m.ids, string(p.AppendID(nil)))
 	if key {
 		h.keys[k] = keyed{thread, body, p.Seq, m.ids[len(m.ids)-1]}
+	}
+}
+
+// forget has nothing more expected of a thread.
+func (h *history) forget(thread int) {
+	h.threads = slices.Delete(h.threads, thread, thread+1)
+	for k, v := range h.keys {
+		if v.thread == thread {
+			delete(h.keys, k)
+		} else if v.thread > thread {
+			v.thread--
+			h.keys[k] = v
+		}
 	}
 }
 

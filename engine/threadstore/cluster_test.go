@@ -21,7 +21,7 @@ func TestClusterModel(t *testing.T) {
 		log := memstream.New()
 		var nodes []*node
 		for i := range 3 {
-			n := newNode(rt, log, fmt.Sprint("n", i+1), uint64(i+1), Config{HotBytes: 1, segment: 700, setBytes: 2000})
+			n := newNode(rt, log, fmt.Sprint("n", i+1), uint64(i+1), Config{HotBytes: 1, segment: 700, setBytes: 2000, padBytes: 1})
 			n.show = func([]byte) { restored++ }
 			nodes = append(nodes, n)
 		}
@@ -141,6 +141,26 @@ func TestClusterModel(t *testing.T) {
 				}
 				_ = owner.st.Snapshot() // where nothing is to be archived it succeeds
 				owner.fail = nil
+			},
+			"erase": func(*rapid.T) {
+				i := thread()
+				if _, ref := owner.EraseThread(h.threads[i].id, "r", owner.now); ref.Code != OK {
+					rt.Fatalf("erase: %+v", ref)
+				}
+				h.forget(i)
+			},
+			"erase agent": func(*rapid.T) {
+				if _, ref := owner.EraseAgent("w", "alice", "r", owner.now); ref.Code != OK { // who has posted nothing
+					rt.Fatalf("erase: %+v", ref)
+				}
+			},
+			"purge": func(*rapid.T) {
+				if err := owner.purge(owner.now); err != nil {
+					rt.Fatalf("purge: %v", err)
+				}
+				for _, n := range nodes {
+					n.healthy()
+				}
 			},
 			"time": func(rt *rapid.T) { owner.now += int64(rapid.IntRange(0, 5000).Draw(rt, "ms")) },
 			"follow": func(*rapid.T) {

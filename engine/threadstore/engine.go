@@ -39,6 +39,7 @@ package threadstore
 
 import (
 	"cmp"
+	"context"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -69,6 +70,8 @@ type Config struct {
 	KeyWindow int64
 	// PostsPerAgent and PostsPerThread bound the posts of a minute; 0: they are not bounded.
 	PostsPerAgent, PostsPerThread int
+	// Retention is how long messages are kept, in milliseconds; 0: for ever.
+	Retention int64
 	// Triggers is how agents are woken; its zero value means DefaultTriggers.
 	Triggers TriggerConfig
 	// Failed is called when rows cannot be written any more: the process must end. nil: it is not.
@@ -79,6 +82,7 @@ type Config struct {
 
 	segment  int // bytes of a segment of memory; for tests
 	setBytes int // archiveSetBytes; for tests
+	padBytes int // streamPadBytes; for tests
 }
 
 // Engine is the state of all threads. Its methods may be called from any goroutine.
@@ -105,10 +109,13 @@ type Engine struct {
 	stored     atomic.Uint64 // index up to which all rows are stored
 	storer     storer
 
-	archive  archive
-	disk     Rows              // what memory does not keep
-	keys     *keyindex.Index   // of what is in disk
-	expirers map[byte]*expirer // by the kind of row, guarded by storing
+	archive   archive
+	retention retention
+	erasures  erasures
+	loading   map[uint64]*thread // by number, while the engine recovers
+	disk      Rows               // what memory does not keep
+	keys      *keyindex.Index    // of what is in disk
+	expirers  map[byte]*expirer  // by the kind of row, guarded by storing
 
 	numbers   numbers
 	directory directory
@@ -118,6 +125,8 @@ type Engine struct {
 	windows chan struct{} // one for each that is in memory
 
 	stop    chan struct{}
+	ctx     context.Context // ends then, too
+	cancel  context.CancelFunc
 	stopped sync.WaitGroup
 }
 
@@ -146,6 +155,7 @@ func New(cfg Config) *Engine {
 	cfg.MaxTimers = cmp.Or(cfg.MaxTimers, DefaultMaxTimers)
 	cfg.segment = cmp.Or(cfg.segment, segmentBytes)
 	cfg.setBytes = cmp.Or(cfg.setBytes, archiveSetBytes)
+	cfg.padBytes = cmp.Or(cfg.padBytes, streamPadBytes)
 	cfg.Triggers = cmp.Or(cfg.Triggers, DefaultTriggers)
 	if cfg.Now == nil {
 		cfg.Now = func() int64 { return time.Now().UnixMilli() }
@@ -164,6 +174,8 @@ func New(cfg Config) *Engine {
 	e.sessions.init()
 	e.quotas.init()
 	e.rejections.callers = map[agentKey]*rejecting{}
+	e.erasures.wake = make(chan struct{}, 1)
+	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.SetPostRates(PostRates{cfg.PostsPerAgent, cfg.PostsPerThread})
 	e.jobs.init()
 	e.directory.workspaces = map[string]*workspace{}
@@ -189,11 +201,13 @@ func (e *Engine) Start() {
 	e.stopped.Go(e.keepSessions)
 	e.stopped.Go(e.keepWaking)
 	e.stopped.Go(e.keepTimers)
+	e.stopped.Go(e.keepErasing)
 }
 
 // Close ends what Start began. Rows that wait are in the journal.
 func (e *Engine) Close() {
 	close(e.stop)
+	e.cancel()
 	e.stopped.Wait()
 }
 
@@ -221,6 +235,17 @@ func (e *Engine) find(id []byte) *thread {
 	t := s.threads[string(id)]
 	s.mu.RUnlock()
 	return t
+}
+
+// numbered returns the thread with a number, nil if there is none.
+func (e *Engine) numbered(number uint64) *thread {
+	if e.loading != nil {
+		return e.loading[number]
+	}
+	if list := e.numbers.after(number-1, 1); number > 0 && len(list) > 0 && list[0].made.Number == number {
+		return list[0]
+	}
+	return nil
 }
 
 // open returns a thread that the actor may use, locked.

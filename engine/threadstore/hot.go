@@ -128,6 +128,15 @@ func (h *hot) took(spans []span) (index journal.Index) {
 	return index
 }
 
+// seal has what is added next go into another segment.
+func (h *hot) seal() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if k := len(h.segments); k > 0 {
+		h.segments[k-1].used = len(h.segments[k-1].buf)
+	}
+}
+
 // drop takes the oldest segment out if there is more memory than limit and all of the segment is
 // stored.
 func (h *hot) drop(limit int) *segment {

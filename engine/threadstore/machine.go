@@ -59,11 +59,16 @@ func (e *Engine) WriteSnapshot(write func(rec []byte) error) error {
 			return err
 		}
 	}
+	e.erasures.walking.Lock()
+	defer e.erasures.walking.Unlock()
 	err = e.eachThread(func(t *thread) error {
 		t.mu.Lock()
-		s, backlogs := t.state(), t.backlogs()
+		s, backlogs, gone := t.state(), t.backlogs(), t.gone
 		t.mu.Unlock()
 		err := put(snapThread, &s)
+		if err == nil && gone > 0 {
+			err = put(snapCut, &threadCut{s.Made.Number, gone + 1})
+		}
 		for i := 0; i < len(backlogs) && err == nil; i++ {
 			err = put(snapBacklog, &backlogs[i])
 		}
@@ -84,6 +89,11 @@ func (e *Engine) WriteSnapshot(write func(rec []byte) error) error {
 	}
 	for _, s := range e.timers.list() {
 		if err := put(snapTimer, &s); err != nil {
+			return err
+		}
+	}
+	for _, er := range e.erasures.states(false) {
+		if err := put(snapErasure, &er); err != nil {
 			return err
 		}
 	}
@@ -155,11 +165,12 @@ func (e *Engine) Digest() (sum uint64) {
 	}
 	_ = e.eachThread(func(t *thread) error {
 		t.mu.Lock()
-		s, backlogs := t.state(), t.backlogs()
+		s, backlogs, gone := t.state(), t.backlogs(), t.gone
 		t.mu.Unlock()
 		for i := range backlogs {
 			add(&backlogs[i])
 		}
+		add(&threadCut{s.Made.Number, gone + 1})
 		cursors := s.Cursors
 		s.Index, s.Cursors = 0, nil
 		slices.SortFunc(s.Unread.Notified, func(a, b notified) int { return strings.Compare(a.Agent, b.Agent) })
@@ -180,6 +191,10 @@ func (e *Engine) Digest() (sum uint64) {
 	for _, s := range e.timers.list() {
 		s.Index = 0
 		add(&s)
+	}
+	for _, er := range e.erasures.states(false) {
+		er.Index = 0
+		add(&er)
 	}
 	return sum
 }

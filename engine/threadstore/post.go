@@ -135,7 +135,7 @@ func (e *Engine) known(t *thread, a *Actor, p *Post, hash *keyHash, now int64, o
 	}
 	var seq uint64
 	err = e.keys.Find(hash, func(number uint64) bool {
-		if number <= t.latest { // a start may have lost messages whose keys are in the index
+		if number <= t.latest && number > t.gone { // a start may have lost messages whose keys are in the index
 			seq = number
 		}
 		return seq == 0
@@ -158,7 +158,7 @@ func (e *Engine) known(t *thread, a *Actor, p *Post, hash *keyHash, now int64, o
 // row returns the row of a message, nil if there is none. It appends to buf what is not in memory.
 // Caller holds t.mu.
 func (e *Engine) row(t *thread, seq uint64, buf []byte) (row []byte, err error) {
-	if seq == 0 || seq > t.latest {
+	if seq <= t.gone || seq > t.latest {
 		return nil, nil
 	}
 	if back := t.latest - seq; back < uint64(len(t.hot)) {
@@ -188,7 +188,7 @@ func (e *Engine) idOf(t *thread, seq uint64) (id rawID, err error) {
 // holds reports whether a message with this identifier is in t: the identifiers of a thread are in
 // the order of its messages. Caller holds t.mu.
 func (e *Engine) holds(t *thread, want *rawID) (bool, error) {
-	low, high := uint64(1), t.latest+1
+	low, high := t.gone+1, t.latest+1
 	var buf []byte
 	for low < high {
 		middle := low + (high-low)/2

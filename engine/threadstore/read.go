@@ -30,6 +30,8 @@ type Page struct {
 	// Next is the number to go on after, More whether there are messages behind it.
 	Next uint64
 	More bool
+	// First is the number of the first message that is kept.
+	First uint64
 	// Cold is set where the page needs rows that are not in memory and the caller does not wait:
 	// nothing was appended.
 	Cold bool
@@ -60,9 +62,12 @@ func (e *Engine) ReadFramed(a *Actor, id []byte, since uint64, limit int, wait b
 		return dst, p, Refusal{Code: code}
 	}
 	latest := t.visible(max(e.safe(), a.Seen))
-	p.Next = min(since, latest)
+	p.Next = max(min(since, latest), t.gone)
 	start, last := len(dst), min(latest, p.Next+uint64(limit))
 	for full := false; ; t.mu.Lock() {
+		if p.First = t.gone + 1; p.Next < t.gone { // cut meanwhile: a page has no gap
+			dst, p.Next, last = dst[:start], t.gone, max(last, t.gone)
+		}
 		var err error
 		var cold uint64
 		dst, full, cold, err = t.readHot(dst, start, &p, last, f)
@@ -126,7 +131,7 @@ func (m *message) appendToPage(dst []byte, start int, seq uint64, f *Frame) (_ [
 
 // readRows is readHot for rows. Messages do not change, so it holds no lock.
 func (e *Engine) readRows(t *thread, dst []byte, start int, p Page, last uint64, f *Frame) (_ []byte, _ Page, full bool, err error) {
-	err = e.eachRow(t, p.Next+1, last, func(m *message) bool {
+	err = e.eachRow(t, p.Next+1, last, func(_ uint64, m *message) bool {
 		if dst, full = m.appendToPage(dst, start, p.Next+1, f); !full {
 			p.Next++
 		}
@@ -136,14 +141,22 @@ func (e *Engine) readRows(t *thread, dst []byte, start int, p Page, last uint64,
 }
 
 // eachRow calls f with the messages from first to last, all of which are stored, until it returns
-// false.
-func (e *Engine) eachRow(t *thread, first, last uint64, f func(*message) bool) error {
+// false. Messages that are cut meanwhile may be missing.
+func (e *Engine) eachRow(t *thread, first, last uint64, f func(seq uint64, m *message) bool) error {
 	var bad error
-	err := e.scanStored(t.made.Number, first, last, func(_ uint64, row []byte) bool {
+	err := e.scanStored(t.made.Number, first, last, func(seq uint64, row []byte) bool {
+		first = seq + 1
 		var m message
 		m, bad = parseRow(row)
-		return bad == nil && f(&m)
+		return bad == nil && f(seq, &m)
 	})
+	if err == errLostRow {
+		t.mu.Lock()
+		if t.gone >= first {
+			err = nil
+		}
+		t.mu.Unlock()
+	}
 	return errors.Join(err, bad)
 }
 
@@ -196,11 +209,25 @@ func (n *numbers) before(number uint64) []*thread {
 	defer n.Unlock()
 	end := len(n.list)
 	if number > 0 {
-		end, _ = slices.BinarySearchFunc(n.list, number, func(t *thread, number uint64) int { return cmp.Compare(t.made.Number, number) })
+		end = n.search(number)
 	}
 	batch := slices.Clone(n.list[max(0, end-listBatch):end])
 	slices.Reverse(batch)
 	return batch
+}
+
+// after returns the threads after a number, first ones first, at most limit.
+func (n *numbers) after(number uint64, limit int) []*thread {
+	n.Lock()
+	defer n.Unlock()
+	at := n.search(number + 1)
+	return slices.Clone(n.list[at:min(len(n.list), at+limit)])
+}
+
+// search returns where in the list the first thread from a number on is. Caller holds the lock.
+func (n *numbers) search(number uint64) int {
+	at, _ := slices.BinarySearchFunc(n.list, number, func(t *thread, number uint64) int { return cmp.Compare(t.made.Number, number) })
+	return at
 }
 
 // sort puts the list into the order of numbers, which a snapshot does not have.
@@ -249,7 +276,7 @@ func (e *Engine) window(a *Actor, id []byte, n int) (w window, _ Refusal) {
 		return w, Refusal{Code: code}
 	}
 	w.latest, w.status, w.index = t.visible(max(e.safe(), a.Seen)), t.status, t.index
-	first := w.latest - min(w.latest, uint64(n)) + 1
+	first := max(w.latest-min(w.latest, uint64(n)), t.gone) + 1
 	start := t.latest - uint64(len(t.hot)) + 1 // of what is in memory: it stays while it is referred to
 	var hot []ref
 	if start <= w.latest {
@@ -258,12 +285,10 @@ func (e *Engine) window(a *Actor, id []byte, n int) (w window, _ Refusal) {
 	t.mu.Unlock()
 	w.messages = make([]summary.Message, 0, w.latest-first+1)
 	var body []byte
-	seq := first
-	add := func(m *message) bool {
+	add := func(seq uint64, m *message) bool {
 		var text summary.Message
 		text, body = m.summarized(seq, body)
 		w.messages = append(w.messages, text)
-		seq++
 		return true
 	}
 	if last := min(w.latest, start-1); first <= last {
@@ -276,7 +301,7 @@ func (e *Engine) window(a *Actor, id []byte, n int) (w window, _ Refusal) {
 		if err != nil {
 			return w, Refusal{Code: Failed, Err: err}
 		}
-		add(&m)
+		add(w.latest-uint64(len(hot)-1-i), &m)
 	}
 	return w, Refusal{}
 }

@@ -15,6 +15,7 @@ import (
 //msgp:tuple threadMade messagePosted cursorMoved statusChanged auditEvent sessionState
 //msgp:tuple cursorState threadState engineState jobState notified unread loop
 //msgp:tuple archived archivedSet archiveState participantsChanged
+//msgp:tuple threadCut erasure rowBatch
 //msgp:ignore Record
 
 // The kinds of records. Those of a snapshot are upper case.
@@ -33,6 +34,10 @@ const (
 	opBacklog = 'b' // backlogState
 	opTimer   = 'd' // timerState
 	opMoved   = 'g' // timerMoved
+	opCut     = 'k' // threadCut
+	opErasure = 'e' // erasure
+	opRebuild = 'y' // archiveState
+	opRows    = 'o' // rowBatch
 
 	snapEngine  = 'E' // engineState
 	snapThread  = 'T' // threadState
@@ -41,6 +46,8 @@ const (
 	snapWebhook = 'W' // webhookState; before the threads
 	snapBacklog = 'B' // backlogState; behind its thread
 	snapTimer   = 'D' // timerState
+	snapCut     = 'K' // threadCut; behind the thread
+	snapErasure = 'X' // erasure
 	snapArchive = 'A' // archiveState; behind all of the others
 )
 
@@ -61,6 +68,10 @@ var (
 		opBacklog: func() unmarshaler { return new(backlogState) },
 		opTimer:   func() unmarshaler { return new(timerState) },
 		opMoved:   func() unmarshaler { return new(timerMoved) },
+		opCut:     func() unmarshaler { return new(threadCut) },
+		opErasure: func() unmarshaler { return new(erasure) },
+		opRebuild: func() unmarshaler { return new(archiveState) },
+		opRows:    func() unmarshaler { return new(rowBatch) },
 	}
 	snapshot = map[byte]func() unmarshaler{
 		snapEngine:  func() unmarshaler { return new(engineState) },
@@ -70,6 +81,8 @@ var (
 		snapWebhook: func() unmarshaler { return new(webhookState) },
 		snapBacklog: func() unmarshaler { return new(backlogState) },
 		snapTimer:   func() unmarshaler { return new(timerState) },
+		snapCut:     func() unmarshaler { return new(threadCut) },
+		snapErasure: func() unmarshaler { return new(erasure) },
 		snapArchive: func() unmarshaler { return new(archiveState) },
 	}
 )
@@ -285,6 +298,31 @@ type archiveState struct {
 	Sets    []archivedSet // oldest first
 }
 
+// threadCut removes the messages of a thread before First.
+type threadCut struct {
+	Number, First uint64
+}
+
+// erasure erases the text of a thread, or of an agent in its workspace, that is before its record.
+// A later record is that it is purged.
+type erasure struct {
+	Number    uint64
+	At        int64
+	Workspace string
+	Thread    uint64 // 0: of an agent
+	ThreadID  string
+	Agent     string
+	Reason    string
+	Purged    int64  // when no file of the leader had it, nor the streams of a cluster; 0: not yet
+	Index     uint64 // of its last record; in a snapshot only
+	Audit     auditEvent
+}
+
+// rowBatch are rows as they are, keys and values in turn. In the journal it is padding.
+type rowBatch struct {
+	Rows [][]byte
+}
+
 // Record is a record of the journal, decoded for people.
 type Record struct {
 	kind byte
@@ -293,7 +331,8 @@ type Record struct {
 
 var recordNames = map[byte]string{opThread: "create", opMessage: "message", opCursor: "cursor", opStatus: "status", opSession: "session",
 	opAudit: "audit", opJob: "job", opNotify: "notified", opArchive: "archived", opMembers: "participants",
-	opWebhook: "webhook", opBacklog: "backlog", opTimer: "timer", opMoved: "moved"}
+	opWebhook: "webhook", opBacklog: "backlog", opTimer: "timer", opMoved: "moved",
+	opCut: "cut", opErasure: "erasure", opRebuild: "rebuilt", opRows: "rows"}
 
 // ParseRecord decodes a record without its tag. It checks kind and parts; only a replay shows
 // whether it fits the state.
@@ -337,6 +376,11 @@ func (r *Record) Append(b jsonx.Builder) jsonx.Builder {
 		return appendAt(b.Int("attempts", int64(m.Attempts)), m.UpdatedAt)
 	case *notified:
 		return b.Int("thread", int64(m.Number)).Text("agent_id", m.Agent).Int("seq", int64(m.Seq))
+	case *threadCut:
+		return b.Int("thread", int64(m.Number)).Int("first_seq", int64(m.First))
+	case *erasure:
+		b = b.Int("erasure", int64(m.Number)).Text("workspace_id", m.Workspace).Text("thread_id", m.ThreadID)
+		return appendAt(b.Text("agent_id", m.Agent).Text("reason", m.Reason).Bool("purged", m.purged()), m.At)
 	case *archived:
 		return appendAt(b.Int("up_to", int64(m.UpTo)).Text("set", m.Set.Name).Int("chunks", int64(m.Set.Chunks)), m.At)
 	case *webhookState:
@@ -352,8 +396,10 @@ func (r *Record) Append(b jsonx.Builder) jsonx.Builder {
 	return b
 }
 
-func appendAt(b jsonx.Builder, at int64) jsonx.Builder {
-	return append(AppendTime(append(b.Name("at"), '"'), at), '"')
+func appendAt(b jsonx.Builder, at int64) jsonx.Builder { return appendMoment(b, "at", at) }
+
+func appendMoment(b jsonx.Builder, name string, at int64) jsonx.Builder {
+	return append(AppendTime(append(b.Name(name), '"'), at), '"')
 }
 
 func appendAudited(b jsonx.Builder, ev *auditEvent) jsonx.Builder {

@@ -468,6 +468,100 @@ func (z *engineState) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *erasure) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// array header, size 10
+	o = append(o, 0x9a)
+	o = msgp.AppendUint64(o, z.Number)
+	o = msgp.AppendInt64(o, z.At)
+	o = msgp.AppendString(o, z.Workspace)
+	o = msgp.AppendUint64(o, z.Thread)
+	o = msgp.AppendString(o, z.ThreadID)
+	o = msgp.AppendString(o, z.Agent)
+	o = msgp.AppendString(o, z.Reason)
+	o = msgp.AppendInt64(o, z.Purged)
+	o = msgp.AppendUint64(o, z.Index)
+	o, err = z.Audit.MarshalMsg(o)
+	if err != nil {
+		err = msgp.WrapError(err, "Audit")
+		return
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *erasure) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadArrayHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 != 10 {
+		err = msgp.ArrayError{Wanted: 10, Got: zb0001}
+		return
+	}
+	z.Number, bts, err = msgp.ReadUint64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Number")
+		return
+	}
+	z.At, bts, err = msgp.ReadInt64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "At")
+		return
+	}
+	z.Workspace, bts, err = msgp.ReadStringBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Workspace")
+		return
+	}
+	z.Thread, bts, err = msgp.ReadUint64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Thread")
+		return
+	}
+	z.ThreadID, bts, err = msgp.ReadStringBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "ThreadID")
+		return
+	}
+	z.Agent, bts, err = msgp.ReadStringBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Agent")
+		return
+	}
+	z.Reason, bts, err = msgp.ReadStringBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Reason")
+		return
+	}
+	z.Purged, bts, err = msgp.ReadInt64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Purged")
+		return
+	}
+	z.Index, bts, err = msgp.ReadUint64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Index")
+		return
+	}
+	bts, err = z.Audit.UnmarshalMsg(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Audit")
+		return
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *erasure) Msgsize() (s int) {
+	s = 1 + msgp.Uint64Size + msgp.Int64Size + msgp.StringPrefixSize + len(z.Workspace) + msgp.Uint64Size + msgp.StringPrefixSize + len(z.ThreadID) + msgp.StringPrefixSize + len(z.Agent) + msgp.StringPrefixSize + len(z.Reason) + msgp.Int64Size + msgp.Uint64Size + z.Audit.Msgsize()
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *jobState) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// array header, size 28
@@ -918,6 +1012,61 @@ func (z *participantsChanged) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *rowBatch) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// array header, size 1
+	o = append(o, 0x91)
+	o = msgp.AppendArrayHeader(o, uint32(len(z.Rows)))
+	for za0001 := range z.Rows {
+		o = msgp.AppendBytes(o, z.Rows[za0001])
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *rowBatch) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadArrayHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 != 1 {
+		err = msgp.ArrayError{Wanted: 1, Got: zb0001}
+		return
+	}
+	var zb0002 uint32
+	zb0002, bts, err = msgp.ReadArrayHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Rows")
+		return
+	}
+	if cap(z.Rows) >= int(zb0002) {
+		z.Rows = (z.Rows)[:zb0002]
+	} else {
+		z.Rows = make([][]byte, zb0002)
+	}
+	for za0001 := range z.Rows {
+		z.Rows[za0001], bts, err = msgp.ReadBytesBytes(bts, z.Rows[za0001])
+		if err != nil {
+			err = msgp.WrapError(err, "Rows", za0001)
+			return
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *rowBatch) Msgsize() (s int) {
+	s = 1 + msgp.ArrayHeaderSize
+	for za0001 := range z.Rows {
+		s += msgp.BytesPrefixSize + len(z.Rows[za0001])
+	}
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *sessionState) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// array header, size 9
@@ -1056,6 +1205,48 @@ func (z *statusChanged) UnmarshalMsg(bts []byte) (o []byte, err error) {
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *statusChanged) Msgsize() (s int) {
 	s = 1 + msgp.Uint64Size + msgp.Int64Size + msgp.Uint8Size + z.Audit.Msgsize()
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z threadCut) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// array header, size 2
+	o = append(o, 0x92)
+	o = msgp.AppendUint64(o, z.Number)
+	o = msgp.AppendUint64(o, z.First)
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *threadCut) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadArrayHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 != 2 {
+		err = msgp.ArrayError{Wanted: 2, Got: zb0001}
+		return
+	}
+	z.Number, bts, err = msgp.ReadUint64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "Number")
+		return
+	}
+	z.First, bts, err = msgp.ReadUint64Bytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err, "First")
+		return
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z threadCut) Msgsize() (s int) {
+	s = 1 + msgp.Uint64Size + msgp.Uint64Size
 	return
 }
 

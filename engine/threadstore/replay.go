@@ -19,12 +19,13 @@ const maxReplayed = 8 << 20
 // Recovering implements store.Ordered.
 func (r *replay) Recovering(on bool) {
 	if r.e.directory.off = on; on {
+		r.e.loading = r.threads
 		return
 	}
 	if err := r.join(); err != nil {
 		r.e.cfg.Failed(err)
 	}
-	r.threads = nil
+	r.threads, r.e.loading = nil, nil
 	r.e.numbers.sort()
 	for _, t := range r.e.numbers.list {
 		r.e.directory.add(t)
@@ -48,6 +49,14 @@ func (r *replay) Load(rec []byte) error {
 		return r.rejoin(s)
 	case *threadState:
 		return r.thread(s)
+	case *threadCut:
+		t, err := r.find(s.Number)
+		if err == nil {
+			t.gone = s.First - 1
+		}
+		return err
+	case *erasure:
+		r.e.erasures.put(*s, s.Index)
 	case *jobState:
 		return r.job(s, s.Index, false)
 	case *timerState:
@@ -177,6 +186,12 @@ func (r *replay) apply(made unmarshaler, index journal.Index) error {
 		return r.timer(m, index)
 	case *timerMoved:
 		r.e.timers.moved(m, index)
+	case *archiveState:
+		return r.rebuiltAt(m, index)
+	case *threadCut:
+		return r.cut(m, index)
+	case *erasure:
+		return r.erase(m, index)
 	}
 	return nil
 }

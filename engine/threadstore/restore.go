@@ -24,10 +24,31 @@ func (r *replay) archivedAt(rec *archived, index journal.Index) error {
 		return nil // the snapshot has it
 	}
 	e.archive.has.add(rec)
+	return r.takeOver(index, rec.At)
+}
+
+// rebuiltAt takes over another archive, likewise.
+func (r *replay) rebuiltAt(s *archiveState, index journal.Index) error {
+	if r.e.archive.to == nil || s.UpTo <= r.e.archive.has.UpTo {
+		return nil // the snapshot has it
+	}
+	r.e.archive.has = *s
+	return r.takeOver(index, 0)
+}
+
+// takeOver marks the rows before an index, all of which are stored, as those of the archive.
+func (r *replay) takeOver(index journal.Index, at int64) error {
+	e := r.e
+	if e.erasures.merging.TryLock() { // a snapshot comes behind an erasure
+		go func() {
+			defer e.erasures.merging.Unlock()
+			_ = e.mergeRows() // the next snapshot tries again
+		}()
+	}
 	if err := errors.Join(e.storeAll(index), r.store(index)); err != nil { // the latter forgets jobs
 		return err
 	}
-	if err := e.expire(rec.At); err != nil {
+	if err := e.expire(at); err != nil {
 		return err
 	}
 	if err := e.setMark(index); err != nil {
@@ -137,6 +158,16 @@ func (x *restorer) take(index journal.Index, rec []byte) error {
 		e.addEvent(&x.hot, m, index)
 	case *jobState:
 		e.addJob(&x.hot, m, index)
+	case *rowBatch:
+		if err := x.rows(m, index); err != nil {
+			return err
+		}
+	case *erasure:
+		if e.addEvent(&x.hot, &m.Audit, index); !m.purged() {
+			return x.stored(func() error { return e.redact(m) })
+		}
+	case *threadCut:
+		return x.stored(func() error { return e.cutRows(m.Number, m.First) })
 	case *messagePosted:
 		if err := x.message(m, index); err != nil {
 			return err
@@ -162,6 +193,35 @@ func (x *restorer) message(m *messagePosted, index journal.Index) error {
 	x.hot.add(m.Row, entry{thread: t, seq: m.Seq, index: index})
 	x.r.know(t, &row, m.Seq)
 	return nil
+}
+
+// stored calls f once what was taken is stored.
+func (x *restorer) stored(f func() error) error {
+	if err := x.store(); err != nil {
+		return err
+	}
+	x.r.e.storing.Lock()
+	defer x.r.e.storing.Unlock()
+	return f()
+}
+
+// rows takes rows as they are. Messages come one by one, for their keys.
+func (x *restorer) rows(m *rowBatch, index journal.Index) (err error) {
+	for i := 0; i+1 < len(m.Rows) && err == nil; i += 2 {
+		key, value := m.Rows[i], m.Rows[i+1]
+		if len(key) != messageKeyBytes || key[0] != rowMessage {
+			x.hot.add(slices.Concat(key, value), entry{index: index, key: uint32(len(key))})
+			continue
+		}
+		posted := messagePosted{Number: binary.BigEndian.Uint64(key[1:])}
+		last, run, n, bad := parseRun(key, value, new([]byte))
+		err = bad
+		for posted.Seq = last - n + 1; posted.Seq <= last && err == nil; posted.Seq++ {
+			posted.Row, run, _ = nextInRun(run)
+			err = x.message(&posted, index)
+		}
+	}
+	return err
 }
 
 // store stores what was taken, and forgets it.

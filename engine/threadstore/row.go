@@ -18,18 +18,20 @@ import (
 //	|      |       |          |               |           | if a key|         | metadata        |
 //	+------+-------+----------+---------------+-----------+---------+---------+-----------------+
 //
-// Integers are big endian. Flags are the kind and whether there is a reply and a key. The lengths
-// are those of sender, session, key (if there is one) and body; metadata is the rest. Body and
-// metadata are as read_messages shows them: what is written around them is not kept.
+// Integers are big endian. Flags are the kind, whether there is a reply and a key, and whether the
+// text was erased. The lengths are those of sender, session, key (if there is one) and body;
+// metadata is the rest. Body and metadata are as read_messages shows them: what is written around
+// them is not kept.
 const (
 	rowVersion = 2
 	rowHead    = 1 + 1 + 8 + idBytes
 	digestSize = 32
 
-	rowKind  = 3
-	rowReply = 4
-	rowKeyed = 8
-	rowFlags = rowKind | rowReply | rowKeyed
+	rowKind   = 3
+	rowReply  = 4
+	rowKeyed  = 8
+	rowErased = 16
+	rowFlags  = rowKind | rowReply | rowKeyed | rowErased
 )
 
 // message is a row that was parsed. Its slices are parts of the row.
@@ -37,6 +39,7 @@ type message struct {
 	created  int64
 	id       rawID
 	kind     Kind
+	erased   bool
 	replies  bool // to reply
 	reply    rawID
 	sender   []byte
@@ -54,7 +57,7 @@ func parseRow(row []byte) (m message, err error) {
 		return m, errBadRow
 	}
 	flags := row[1]
-	m.kind, m.replies = Kind(flags&rowKind), flags&rowReply != 0
+	m.kind, m.replies, m.erased = Kind(flags&rowKind), flags&rowReply != 0, flags&rowErased != 0
 	m.created = int64(binary.BigEndian.Uint64(row[2:]))
 	copy(m.id[:], row[10:])
 	rest, ok := row[rowHead:], true
@@ -137,8 +140,11 @@ func (m *message) appendJSON(dst []byte, seq uint64) []byte {
 	dst = jsonx.AppendString(append(dst, `,"sender_agent_id":`...), m.sender)
 	dst = jsonx.AppendString(append(dst, `,"sender_session_id":`...), m.session)
 	dst = append(dst, `,"created_at":"`...)
-	dst = AppendTime(dst, m.created)
-	return append(dst, `"}`...)
+	dst = append(AppendTime(dst, m.created), '"')
+	if m.erased {
+		dst = append(dst, `,"erased":true`...)
+	}
+	return append(dst, '}')
 }
 
 // Keys of rows. Numbers are big endian, so that rows of a thread lie in their order.
@@ -149,6 +155,7 @@ const (
 	rowJob     = 'j' // thread:8 job:8     -> jobState
 	rowJobKey  = 'q' // hash:16            -> the key of the job, updated:8
 	rowMark    = 'l' // -> lineage:16 index:8, of the archive that the rows belong to
+	rowPurged  = 'p' // -> erasure:8, the last one whose text no file of the rows has
 )
 
 func appendMessageKey(dst []byte, thread, seq uint64) []byte {
@@ -203,6 +210,11 @@ func checkRow(key, value []byte, buf *[]byte) error {
 		return unmarshal(new(jobState), value)
 	case rowJobKey:
 		if len(value) != jobKeyBytes+8 {
+			return errBadRow
+		}
+		return nil
+	case rowPurged:
+		if len(value) != 8 {
 			return errBadRow
 		}
 		return nil

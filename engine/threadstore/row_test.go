@@ -16,7 +16,11 @@ func (m *message) again() []byte {
 	if m.replies {
 		reply = &m.reply
 	}
-	return appendRow(nil, &Actor{Agent: string(m.sender), Session: string(m.session)}, p, reply, &m.id, m.created)
+	row := appendRow(nil, &Actor{Agent: string(m.sender), Session: string(m.session)}, p, reply, &m.id, m.created)
+	if m.erased {
+		row[1] |= rowErased
+	}
+	return row
 }
 
 // FuzzRow reads any bytes as the row of a message. What is read is written so that it reads the
@@ -30,6 +34,7 @@ func FuzzRow(f *testing.F) {
 		f.Add(appendRow(nil, alice, p, nil, &id, 1771329600000))
 		f.Add(appendRow(nil, alice, p, &rawID{4}, &id, -1))
 	}
+	f.Add((&message{body: []byte(erasedText), erased: true}).again())
 	f.Fuzz(func(t *testing.T, row []byte) {
 		m, err := parseRow(row)
 		if err != nil {

@@ -135,13 +135,9 @@ func (e *Engine) Schedules(a *Actor, id []byte, now int64) (list []Timer, index 
 	return list, e.timers.last, Refusal{}
 }
 
-// dropSchedules ends the timers of a thread that is erased. Caller has not begun a block.
-func (e *Engine) dropSchedules(t *thread) { e.dropTimers(t, agentKey{}) }
-
-// dropSchedulesOf ends those of an agent, as dropSchedules does.
-func (e *Engine) dropSchedulesOf(agent agentKey) { e.dropTimers(nil, agent) }
-
-func (e *Engine) dropTimers(t *thread, agent agentKey) {
+// dropSchedules ends the timers of what is erased. Caller has not begun a block.
+func (e *Engine) dropSchedules(er *erasure) {
+	t, agent := e.numbered(er.Thread), agentKey{er.Workspace, er.Agent}
 	e.timers.mu.Lock()
 	defer e.timers.mu.Unlock()
 	for _, tm := range e.timers.all {

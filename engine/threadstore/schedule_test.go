@@ -574,12 +574,12 @@ func TestTimersThatDrop(t *testing.T) {
 		r.schedule(alice, id, Plan{Every: 1000})
 		r.schedule(bob, id, Plan{Every: 1000})
 	}
-	r.dropSchedules(r.find(one))
+	r.dropSchedules(&erasure{Workspace: "w", Thread: r.find(one).made.Number})
 	if len(r.timers.all) != 3 {
 		t.Error(len(r.timers.all), "timers")
 	}
-	r.dropSchedulesOf(agentKey{"w", "alice"})
-	r.dropSchedulesOf(agentKey{"other", "bob"})
+	r.dropSchedules(&erasure{Workspace: "w", Agent: "alice"})
+	r.dropSchedules(&erasure{Workspace: "other", Agent: "bob"})
 	r.sync()
 	before := r.Digest()
 	if r.restart(); r.Digest() != before || len(r.timers.all) != 1 {

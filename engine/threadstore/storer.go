@@ -79,7 +79,10 @@ func (e *Engine) keepStoring() {
 			e.jobs.mu.Lock()
 			e.forgetEnded()
 			e.jobs.mu.Unlock()
-			err = e.expire(e.cfg.Now())
+			now := e.cfg.Now()
+			if err = e.expire(now); err == nil {
+				err = e.retain(now)
+			}
 		}
 		if err != nil {
 			e.cfg.Failed(err)
@@ -93,6 +96,11 @@ func (e *Engine) keepStoring() {
 func (e *Engine) storeUpTo(durable journal.Index) error {
 	e.storing.Lock()
 	defer e.storing.Unlock()
+	return e.storeLocked(durable)
+}
+
+// storeLocked is storeUpTo where the caller holds storing.
+func (e *Engine) storeLocked(durable journal.Index) error {
 	last, err := e.storer.putAll(&e.hot, durable)
 	if last > 0 {
 		e.stored.Store(last)
@@ -100,14 +108,21 @@ func (e *Engine) storeUpTo(durable journal.Index) error {
 	if err != nil {
 		return err
 	}
-	for s := e.hot.drop(e.cfg.HotBytes); s != nil; s = e.hot.drop(e.cfg.HotBytes) {
+	e.dropHot(e.cfg.HotBytes)
+	return e.keepKeys()
+}
+
+// dropHot drops stored rows from memory down to a limit. Caller holds storing.
+func (e *Engine) dropHot(limit int) {
+	for s := e.hot.drop(limit); s != nil; s = e.hot.drop(limit) {
 		for i := range s.entries {
 			if t := s.entries[i].thread; t != nil {
-				t.forget(s)
+				t.mu.Lock()
+				t.forget(func(r *ref) bool { return r.seg == s })
+				t.mu.Unlock()
 			}
 		}
 	}
-	return e.keepKeys()
 }
 
 // keepKeys does what is due to the index of keys. Caller holds storing.

@@ -22,6 +22,7 @@ type thread struct {
 	index   journal.Index // of the last change
 
 	latest  uint64
+	gone    uint64 // messages up to it were cut
 	lastID  rawID
 	lastAt  int64
 	hot     []ref // of the messages up to latest, without a gap
@@ -41,12 +42,10 @@ type thread struct {
 
 func (t *thread) member(agent string) bool { return slices.Contains(t.made.Participants, agent) }
 
-// forget drops the messages in s, the oldest segment of all.
-func (t *thread) forget(s *segment) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// forget drops from memory the first messages that f is true for. Caller holds mu.
+func (t *thread) forget(f func(r *ref) bool) {
 	n := 0
-	for n < len(t.hot) && t.hot[n].seg == s {
+	for n < len(t.hot) && f(&t.hot[n]) {
 		n++
 	}
 	if n > 0 {
@@ -56,6 +55,12 @@ func (t *thread) forget(s *segment) {
 	if len(t.hot) == 0 {
 		t.hot = nil
 	}
+}
+
+// forgetUpTo drops from memory the messages up to a number. Caller holds mu.
+func (t *thread) forgetUpTo(last uint64) {
+	seq := t.latest - uint64(len(t.hot))
+	t.forget(func(*ref) bool { seq++; return seq <= last })
 }
 
 // View is a thread as get_thread shows it. Its slices are the thread's: nothing writes them.

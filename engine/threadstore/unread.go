@@ -97,9 +97,9 @@ func (e *Engine) Unread(now int64, report func(Unread)) (total int) {
 // unreadOf appends the new candidates of a thread, and returns how many it has. Caller holds t.mu.
 func (e *Engine) unreadOf(t *thread, now int64, found *[]Unread) (total int) {
 	for _, agent := range t.made.Participants {
-		var read uint64
+		read := t.gone
 		if c := t.cursors[agent]; c != nil {
-			read = c.seq
+			read = max(read, c.seq)
 		}
 		if t.unread.byOthers(agent) <= read {
 			continue

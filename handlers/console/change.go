@@ -47,6 +47,20 @@ func (c *Console) Guard(next http.Handler) http.Handler {
 	})
 }
 
+// Operators passes a request to next if it is of an operator and comes from no other page. It is
+// for what else is on the listener and is behind Guard.
+func (c *Console) Operators(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, err := visitorOf(r), c.origins.Check(r)
+		if v.role == operator && err == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		c.cfg.Logger.Warn("request of an operator refused", "path", r.URL.Path, "by", v.role.String(), "peer", r.RemoteAddr)
+		c.refuse(w, r, v, http.StatusForbidden, "this needs the token of an operator (admin.console_operator_token_file), from this page")
+	})
+}
+
 // turnAway answers a request that is of no visitor.
 func (c *Console) turnAway(w http.ResponseWriter, r *http.Request, v visitor) {
 	protect(w.Header())

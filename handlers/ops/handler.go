@@ -37,13 +37,18 @@ func handler(c Config) http.Handler {
 	mux.Handle(metricsPath, promhttp.HandlerFor(c.Registry.Gatherer(), promhttp.HandlerOpts{
 		MaxRequestsInFlight: 4, // a scrape walks every metric: a fifth scraper waits for its next turn
 	}))
+	if c.Projects != nil {
+		mux.Handle(projectsPath, c.Projects)
+	}
 	if c.Webhooks != nil {
 		mux.HandleFunc("GET "+webhooksPath, c.Webhooks)
 		mux.HandleFunc("GET "+webhooksPath+"/{name}/dead", c.Webhooks)
 		mux.HandleFunc("POST "+webhooksPath+"/{name}/resend", c.Webhooks)
 	}
-	if c.Projects != nil {
-		mux.Handle(projectsPath, c.Projects)
+	if c.Orders != nil {
+		for _, path := range orderPaths {
+			mux.Handle(path, c.Orders)
+		}
 	}
 	if c.Console != nil {
 		mux.Handle(consolePath, kept(c.Console))
@@ -86,6 +91,9 @@ const projectsPath = "/exacta/"
 // webhooksPath is that of a list; below it is what changes anything.
 const webhooksPath = "/webhooks"
 
+// orderPaths are below what Config.Orders answers.
+var orderPaths = [...]string{"/threads/", "/agents/", "/erasures"}
+
 // consolePath is below what the web console answers.
 const consolePath = "/console/"
 
@@ -120,14 +128,16 @@ func toConsole(w http.ResponseWriter, r *http.Request) {
 }
 
 // readOnly lets GET and HEAD through: nothing on this listener changes anything, but for the web
-// console, which decides itself who may.
+// console and orders about agent threads, which decide themselves who may.
 func (c Config) readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		c.markStandby(w.Header())
-		post := r.Method == http.MethodPost && (c.Console != nil && strings.HasPrefix(r.URL.Path, consolePath) ||
-			c.Webhooks != nil && strings.HasPrefix(r.URL.Path, webhooksPath+"/"))
+		below := func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }
+		post := r.Method == http.MethodPost &&
+			(c.Console != nil && below(consolePath) || c.Webhooks != nil && below(webhooksPath+"/") ||
+			c.Orders != nil && slices.ContainsFunc(orderPaths[:], below))
 		if r.Method != http.MethodGet && r.Method != http.MethodHead && !post {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)

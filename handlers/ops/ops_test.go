@@ -72,6 +72,34 @@ func TestOnlyReading(t *testing.T) {
 	}
 }
 
+// TestOrders: Config.Orders answers what is below its paths, POST included, and nothing else.
+func TestOrders(t *testing.T) {
+	c := newConfig(t)
+	f := func(method, path string, want int) {
+		t.Helper()
+		if code, _, _ := ask(c, method, path); code != want {
+			t.Errorf("%s %s = %d, want %d", method, path, code, want)
+		}
+	}
+	all := []string{"/threads/x/erase", "/agents/w/a/erase", "/erasures"}
+	for _, path := range all {
+		f("POST", path, http.StatusMethodNotAllowed)
+		f("GET", path, http.StatusNotFound)
+	}
+	c.Orders = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	for _, path := range all {
+		f("POST", path, http.StatusTeapot)
+		f("GET", path, http.StatusTeapot)
+		f("DELETE", path, http.StatusMethodNotAllowed)
+	}
+	f("POST", "/threads", http.StatusMethodNotAllowed)
+	f("POST", "/metrics", http.StatusMethodNotAllowed)
+	c.Guard = func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	}
+	f("POST", "/threads/x/erase", http.StatusUnauthorized)
+}
+
 func TestHealthShowsTheReason(t *testing.T) {
 	c := newConfig(t)
 	c.Live = func() error { return errors.New("loop 1 has not ticked for 5s") }

@@ -12,10 +12,11 @@
 //	GET /exacta/…  the page that shows projects, of another room
 //	GET /console/…  the web console, of another room; browsers are led there from /
 //	GET /debug/pprof/…  profiles, only with admin.pprof
+//	GET, POST /threads/…, /agents/…, /erasures  orders about agent threads, of another room
 //
-// It answers GET and HEAD only, and changes nothing, but for the web console and below /webhooks/,
-// which take POST. Who may read is one rule for all routes: with tokens (admin.console_token_file)
-// everything but probes needs one. Without tokens it binds to loopback, unless the operator insists
+// It answers GET and HEAD only, and changes nothing, but for the web console and the orders. Who
+// may read is one rule for all routes: with tokens (admin.console_token_file) everything but probes
+// needs one. Without tokens it binds to loopback, unless the operator insists
 // (admin.insecure_bind). On a loopback address the Host header must name
 // this machine, but for probes and scrapers. At most maxConnections are open; further ones
 // wait in the backlog.
@@ -90,13 +91,15 @@ type Config struct {
 	// Monitor begins to observe a connection for /monitor, with so many bytes of each payload; nil:
 	// it is not found. Its error is a *Refusal.
 	Monitor func(conn string, payload int) (Monitor, error)
-	// Webhooks answers /webhooks, and below it NAME/dead and, to POST, NAME/resend; nil: they are
-	// not found.
-	Webhooks http.HandlerFunc
 	// Projects answers what is below /exacta/; nil: it is not found.
 	Projects http.Handler
 	// Console answers what is below /console/, POST included; nil: it is not found.
 	Console http.Handler
+	// Webhooks answers /webhooks, and below it NAME/dead and, to POST, NAME/resend; nil: they are
+	// not found.
+	Webhooks http.HandlerFunc
+	// Orders answers what is below orderPaths, POST included; nil: it is not found.
+	Orders http.Handler
 	// Registry is shown by /metrics, Build by /version.
 	Registry *obs.Registry
 	Build    obs.Build

@@ -102,6 +102,9 @@ func (c *call) read(dst []byte) []byte {
 	c.out.Waits, c.out.Index = p.Cold, p.Index
 	dst = strconv.AppendUint(append(dst, `],"next_seq":`...), p.Next, 10)
 	dst = strconv.AppendBool(append(dst, `,"has_more":`...), p.More)
+	if p.First > 1 {
+		dst = strconv.AppendUint(append(dst, `,"first_seq":`...), p.First, 10)
+	}
 	return append(dst, '}')
 }
 

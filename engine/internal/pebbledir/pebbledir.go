@@ -4,7 +4,9 @@ package pebbledir
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -91,4 +93,16 @@ func OpenTable(fsys vfs.FS, path string, o sstable.ReaderOptions) (*sstable.Read
 		return nil, errors.Join(err, readable.Close())
 	}
 	return r, nil
+}
+
+// AwaitDeleted returns when the files of a database have nothing any more that it has replaced or
+// removed before: a scan may hold a SSTable for a while.
+func AwaitDeleted(db *pebble.DB) error {
+	for range 1000 {
+		if m := db.Metrics(); m.Table.ObsoleteCount+m.Table.ZombieCount == 0 {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return errors.New("files that were replaced are still read")
 }

@@ -46,6 +46,8 @@ type logFS struct {
 	// sees a failed write also sees it.
 	failure atomic.Pointer[error]
 
+	reusing sync.Mutex // held while a log gets another name, or is emptied
+
 	mu   sync.Mutex
 	open map[*logFile]struct{}
 }
@@ -157,7 +159,11 @@ func (l *logFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 
 // ReuseForWrite implements vfs.FS. Pebble reuses logs only.
 func (l *logFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return l.wrap(newname, func() (vfs.File, error) { return l.FS.ReuseForWrite(oldname, newname, category) })
+	return l.wrap(newname, func() (vfs.File, error) {
+		l.reusing.Lock()
+		defer l.reusing.Unlock()
+		return l.FS.ReuseForWrite(oldname, newname, category)
+	})
 }
 
 // Remove implements vfs.FS.

@@ -1,6 +1,8 @@
 package rows
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -206,6 +208,30 @@ type dirFile struct {
 
 // Sync implements vfs.File.
 func (d *dirFile) Sync() error { return d.fs.change("sync", d.fs.dir, d.File.Sync) }
+
+// Compact rewrites the SSTables that have rows from lower to before upper: afterwards no file has
+// what was replaced or removed there before the call. It may take long, and ends with Close.
+func (d *DB) Compact(ctx context.Context, lower, upper []byte) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(d.ctx, cancel)()
+	err := d.own()
+	if err == nil {
+		err = d.flush()
+	}
+	d.gate.RLock()
+	defer d.gate.RUnlock()
+	if err = cmp.Or(err, d.err()); err == nil {
+		err = d.db.Compact(ctx, lower, upper, false)
+	}
+	if err == nil {
+		err = pebbledir.AwaitDeleted(d.db)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot compact rows %s: %w", d.cfg.Dir, typed(err))
+	}
+	return nil
+}
 
 // Checkpoint makes in dir, which must not exist, a copy of what is on the disk: all up to Through,
 // and a prefix of what was committed since. Files are linked where the system can. A journal that

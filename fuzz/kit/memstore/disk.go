@@ -214,6 +214,17 @@ func (d *Disk) SetBlock(i int, data []byte) {
 	d.blocks[i].data = slices.Clone(data)
 }
 
+// Raw calls f with the chunks of all snapshots that were not dropped.
+func (d *Disk) Raw(f func(chunk []byte)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, gen := range d.gens {
+		for _, chunk := range gen.chunks {
+			f(chunk)
+		}
+	}
+}
+
 // Firsts returns the first index of every block, oldest first.
 func (d *Disk) Firsts() []journal.Index {
 	d.mu.Lock()

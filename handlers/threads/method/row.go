@@ -70,7 +70,7 @@ var threadFields = []Field{
 var messageFields = []Field{
 	out("message_id", ID), integer("schema_version", 1, 1, numSlots), integer("seq", 1, maxSeq, numSlots), enum("kind", numSlots, kinds...),
 	out("body", Text), out("metadata", Object).optional(), out("in_reply_to", ID).optional(), out("sender_agent_id", ID),
-	out("sender_session_id", ID), out("created_at", Time),
+	out("sender_session_id", ID), out("created_at", Time), out("erased", True).optional(),
 }
 
 // Rows are the methods, sorted by name. They are not written.
@@ -162,7 +162,8 @@ var Rows = complete([]Row{
 			required("thread_id", ID, slotThread), hints[1], integer("since_seq", 0, maxSeq, slotSince).def("0"),
 			integer("limit", 1, 200, slotLimit).def("50"), integer("wait_ms", 0, maxWait, slotWait).def("0"),
 		},
-		Out: []Field{out("messages", Messages), integer("next_seq", 0, maxSeq, numSlots), out("has_more", Bool)},
+		Out: []Field{out("messages", Messages), integer("next_seq", 0, maxSeq, numSlots), out("has_more", Bool),
+			integer("first_seq", 1, maxSeq, numSlots).optional()},
 	}, {
 		Name: Summarize, Title: "Summarize a thread", Help: "Summarize the findings in the latest messages of a thread.",
 		Participant: Member, Auditor: Yes, Coordinator: Yes, ReadOnly: true, Idempotent: true,

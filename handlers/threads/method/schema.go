@@ -129,6 +129,8 @@ var helps = map[string]string{
 	"deliver_at":        "When it is to be posted, within 366 days; until then it is not in the thread.",
 	"every_ms":          "An interval in milliseconds, in place of cron.",
 	"fallback_action":   "Which command is run in place of a delivery.",
+	"erased":            "Present where the text was erased; the message keeps its place.",
+	"first_seq":         "The seq of the first message that is kept, where earlier ones have expired.",
 	"has_more":          "Whether there are messages after next_seq.",
 	"idempotency_key":   "A key of your choice: the same call with the same key has one effect and gives the first answer again.",
 	"in_reply_to":       "The message_id of the message of this thread that is answered.",

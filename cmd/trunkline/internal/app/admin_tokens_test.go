@@ -28,7 +28,7 @@ const (
 var adminPaths = []string{"/", "/nope", "/version", "/store", "/overview", "/reload", "/latency", "/connections",
 	"/slowlog", "/monitor?conn=ipc-1", "/cluster", "/metrics",
 	"/exacta/", "/exacta/page.js", "/exacta/projects", "/exacta/ws", "/debug/pprof/", "/debug/pprof/cmdline",
-	"/debug/pprof/heap", "/console/", "/console/store.json"}
+	"/debug/pprof/heap", "/console/", "/console/store.json", "/erasures", "/threads/th_0/export"}
 
 // TestAdminTokens: with tokens, every path but probes needs one, and /metrics by a setting.
 func TestAdminTokens(t *testing.T) {

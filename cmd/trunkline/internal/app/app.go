@@ -312,7 +312,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if s.console, err = s.openConsole(&oc, o.Build.Version); err != nil {
 		return nil, err
 	}
-	oc.Console, oc.Guard, oc.Webhooks = s.console, s.console.Guard, s.serveWebhooks
+	oc.Console, oc.Guard, oc.Webhooks, oc.Orders = s.console, s.console.Guard, s.serveWebhooks, s.threadOrders(s.console.Operators)
 	if s.admin, err = ops.Listen(oc); err != nil {
 		return nil, err
 	}

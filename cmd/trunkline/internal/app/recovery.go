@@ -312,6 +312,14 @@ func (w *watched) ReadSnapshot(g uint64, f func(chunk []byte) error) error {
 	})
 }
 
+// Scrub implements journal.Scrubber.
+func (w *watched) Scrub() error {
+	if s, ok := w.diskStore.(journal.Scrubber); ok {
+		return s.Scrub()
+	}
+	return nil
+}
+
 // WriteBlock implements journal.Blocks.
 func (w *watched) WriteBlock(first journal.Index, block []byte) error {
 	if err := w.err(); err != nil {

@@ -42,6 +42,7 @@ func threadsConfig(c *config.Threads, o Options) threadstore.Config {
 	return threadstore.Config{
 		HotBytes: c.HotBytes / o.cluster.Partitions(), MaxThreads: c.MaxThreads, MaxSessions: c.MaxSessions,
 		MaxTimers: c.MaxSchedules, KeyWindow: c.IdempotencyWindow.Milliseconds(), Triggers: triggers,
+		Retention:     int64(c.RetentionDays) * 24 * time.Hour.Milliseconds(),
 		PostsPerAgent: c.RatePostPerAgentPerMinute, PostsPerThread: c.RatePostPerThreadPerMinute,
 		Failed: func(err error) {
 			o.Logger.Error("the rows of agent threads failed, stopping at once", "error", err)

@@ -188,6 +188,7 @@ func TestDefaults(t *testing.T) {
 	f("threads.loop_max_repeated_findings", 3)
 	f("threads.unread_auto_trigger", "off")
 	f("threads.retention_mode", "permanent")
+	f("threads.retention_days", 0)
 	f("threads.enable_automated_redaction", "false")
 	f("threads.webhooks", "[]")
 	f("exacta.listen_addr", "")

@@ -61,6 +61,7 @@ type Threads struct {
 	LoopMaxRepeatedFindings   int
 	UnreadAutoTrigger         string
 	RetentionMode             string
+	RetentionDays             int
 	EnableAutomatedRedaction  string
 	Webhooks                  []Webhook
 }
@@ -140,6 +141,7 @@ var threadsSettings = []setting{
 	{key: "threads.loop_max_repeated_findings", def: triggers.LoopSame, min: 1, max: maxCount, alias: "LOOP_MAX_REPEATED_FINDINGS", help: "failed jobs in a row with one cause that block a thread"},
 	{key: "threads.unread_auto_trigger", def: unreadOff, oneOf: []string{unreadOff, UnreadManaged, UnreadAll}, alias: "UNREAD_AUTO_TRIGGER", help: "who is woken for unread messages: off, managed (live runtimes), all"},
 	{key: "threads.retention_mode", def: "permanent", oneOf: []string{"permanent"}, alias: "RETENTION_MODE", help: "permanent: messages are kept for ever"},
+	{key: "threads.retention_days", def: 0, min: 0, max: 36500, help: "age in days at which messages of threads are removed; 0 = never"},
 	{key: "threads.enable_automated_redaction", def: "false", oneOf: []string{"false"}, alias: "ENABLE_AUTOMATED_REDACTION", help: "false: nothing is redacted"},
 	{key: "threads.webhooks", def: []any{}, live: true,
 		help: "URLs that messages are sent to, in the file only, a list: name, url, secret_file, and optional workspace, thread_types, event_types (message and unread_dormant among them), allow_private (hosts that may have private addresses)"},
