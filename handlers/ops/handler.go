@@ -137,7 +137,7 @@ func (c Config) readOnly(next http.Handler) http.Handler {
 		below := func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }
 		post := r.Method == http.MethodPost &&
 			(c.Console != nil && below(consolePath) || c.Webhooks != nil && below(webhooksPath+"/") ||
-			c.Orders != nil && slices.ContainsFunc(orderPaths[:], below))
+				c.Orders != nil && slices.ContainsFunc(orderPaths[:], below))
 		if r.Method != http.MethodGet && r.Method != http.MethodHead && !post {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)

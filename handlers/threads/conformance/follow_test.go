@@ -375,8 +375,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestColdSubscriptions: subscriptions that begin with messages that are not in memory any more have
-// all of them, and those that are posted meanwhile, once and in order.
+// TestColdSubscriptions: subscriptions that begin with messages that are not in memory any more
+// have all of them, and those that are posted meanwhile, once and in order.
 func TestColdSubscriptions(t *testing.T) {
 	t.Parallel()
 	s := start(t, "TRUNKLINE_THREADS_HOT_BYTES=1048576")

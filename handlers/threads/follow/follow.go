@@ -23,8 +23,8 @@ import (
 // DefaultMaxWaits is how many calls may wait at a time, by default.
 const DefaultMaxWaits = 4096
 
-// maxBehind is in how many threads a stream of all threads may be behind; one that is behind in more
-// ends.
+// maxBehind is in how many threads a stream of all threads may be behind; one that is behind in
+// more ends.
 const maxBehind = 10_000
 
 // Verifier verifies tokens that were valid.
@@ -106,7 +106,9 @@ func (s *Server) Watch(c *token.Claims, thread []byte, to threadstore.Watcher, w
 func (s *Server) Unwatch(w *threadstore.Watch) { s.cfg.Engine.Unwatch(w) }
 
 // MayRead reports whether the bearer of claims may read a thread.
-func (s *Server) MayRead(c *token.Claims, thread []byte) bool { return mayRead(s.cfg.Engine, c, thread) }
+func (s *Server) MayRead(c *token.Claims, thread []byte) bool {
+	return mayRead(s.cfg.Engine, c, thread)
+}
 
 func mayRead(e *threadstore.Engine, c *token.Claims, thread []byte) bool {
 	a := actor(c)
@@ -126,8 +128,8 @@ type Waiter struct {
 }
 
 // Begin calls wake once the thread of w has a message behind w.Since, or the caller may not read it
-// any more: at once, if it has one. wake may be called several times, on any goroutine, and must not block. A
-// fault means that it does not wait. End has to follow.
+// any more: at once, if it has one. wake may be called several times, on any goroutine, and must
+// not block. A fault means that it does not wait. End has to follow.
 func (wt *Waiter) Begin(s *Server, c *token.Claims, w *method.Wait, wake func()) *method.Fault {
 	if s.waits.Add(1) > int64(s.cfg.MaxWaits) {
 		s.waits.Add(-1)
