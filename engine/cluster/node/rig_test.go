@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"trunkline/fuzz/kit"
 )
 
@@ -25,7 +23,7 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(childEnv); text != "" {
 		os.Exit(runChild(text))
 	}
-	goleak.VerifyTestMain(m)
+	kit.Leaks(m)
 }
 
 // rig is the configuration of a cluster of three nodes in one process.

@@ -14,21 +14,14 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"go.uber.org/goleak"
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/obs"
+	"trunkline/fuzz/kit"
 	"trunkline/handlers/ipc/ipcclient"
 )
 
-// gnet's worker pool belongs to the process: it starts on import and never ends.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"),
-		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*goWorker).run.func1"),
-	)
-}
+func TestMain(m *testing.M) { kit.Leaks(m) }
 
 // settings loads a configuration from --set arguments; listeners take free ports unless an argument
 // names one.
