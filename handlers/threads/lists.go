@@ -64,6 +64,9 @@ func appendCursor(dst []byte, c threadstore.Cursor, created bool) []byte {
 
 // parseCursor reads what appendCursor wrote for the same order.
 func parseCursor(text []byte, created bool) (c threadstore.Cursor, ok bool) {
+	if len(text) != base64.RawURLEncoding.EncodedLen(cursorBytes) {
+		return c, false // the decoder passes over line ends
+	}
 	raw, err := base64.RawURLEncoding.Strict().AppendDecode(nil, text)
 	if err != nil || len(raw) != cursorBytes || raw[0] > 1 || (raw[0] == 1) != created {
 		return c, false
