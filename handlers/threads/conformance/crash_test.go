@@ -30,9 +30,8 @@ type writer struct {
 	err      error
 }
 
-// run posts until the server dies. Keys without an answer come first.
-func (w *writer) run(s *server) {
-	p := s.dial(executioner)
+// run posts on a connection until the server dies. Keys without an answer come first.
+func (w *writer) run(p *peer) {
 	send := func(key string) error {
 		return p.send(`{"id":"%s","method":"post_message","params":{"thread_id":"%s","schema_version":1,"kind":"chat","body":"%s","idempotency_key":"%s"}}`, key, w.thread, key, key)
 	}
@@ -84,7 +83,8 @@ func TestCrashes(t *testing.T) {
 	for round := range rounds.Of(2, 4) {
 		var running sync.WaitGroup
 		for _, w := range writers {
-			running.Go(func() { w.run(s) })
+			p := s.dial(executioner) // before the kill
+			running.Go(func() { w.run(p) })
 		}
 		time.Sleep(time.Duration(200+rand.IntN(400)) * time.Millisecond)
 		if a := s.post("ack_read", reviewer, fmt.Sprintf(`{"thread_id":"%s","last_read_seq":%d}`, threads[0], cursor+round+1)); a.status == 200 {

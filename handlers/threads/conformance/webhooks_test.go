@@ -71,7 +71,8 @@ func TestWebhooksOverCrashes(t *testing.T) {
 	for range rounds.Of(2, 4) {
 		var running sync.WaitGroup
 		for _, w := range writers {
-			running.Go(func() { w.run(s) })
+			p := s.dial(executioner) // before the kill
+			running.Go(func() { w.run(p) })
 		}
 		time.Sleep(time.Duration(20+rand.IntN(60)) * time.Millisecond)
 		s.kill()
