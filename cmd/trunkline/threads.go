@@ -20,21 +20,26 @@ import (
 )
 
 // threadsHelp is the part of a help text on the server and the token.
-const threadsHelp = "The token is that of any role that may: " + envThreadsTokenFile + " is a file with it, or " + envThreadsToken + " the token\n" +
+const threadsHelp = "The token is that of any role that may: " + envThreadsTokenFile + " is a file with it, or " +
+	envThreadsToken + " the token\n" +
 	"itself. " + envThreadsURL + " is the server (default " + defaultThreadsURL + ")."
 
 func newThreadsCmd() *cobra.Command {
 	return group(&cobra.Command{
-		Use:     "threads",
-		Short:   "Use agent threads from the command line",
-		Long:    "Create and list threads, show and follow their messages, and post.\n\n" + threadsHelp,
-		Example: "  trunkline threads list --unread\n  trunkline threads tail th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2\n  echo done | trunkline threads post th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2 -",
-	}, "create, list, show, tail, post, export, erase-thread, erase-agent, erasures and webhooks", append(newThreadsAdminCmds(), newThreadsCreateCmd(),
-		newThreadsListCmd(), newThreadsShowCmd(), newThreadsTailCmd(), newThreadsPostCmd())...)
+		Use:   "threads",
+		Short: "Use agent threads from the command line",
+		Long:  "Create and list threads, show and follow their messages, and post.\n\n" + threadsHelp,
+		Example: "  trunkline threads list --unread\n" +
+			"  trunkline threads tail th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2\n" +
+			"  echo done | trunkline threads post th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2 -",
+	}, "create, list, show, tail, post, export, erase-thread, erase-agent, erasures and webhooks",
+		append(newThreadsAdminCmds(), newThreadsCreateCmd(),
+			newThreadsListCmd(), newThreadsShowCmd(), newThreadsTailCmd(), newThreadsPostCmd())...)
 }
 
 // threadsVerb returns a verb of the group; run makes its requests.
-func threadsVerb(use, short, example string, args cobra.PositionalArgs, run func(o *operator, args []string) error) *cobra.Command {
+func threadsVerb(
+	use, short, example string, args cobra.PositionalArgs, run func(o *operator, args []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + threadsHelp, Example: example, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -78,7 +83,8 @@ func newThreadsCreateCmd() *cobra.Command {
 				return cli.Errorf(cli.CodeUsage, "cannot create a thread without --participants")
 			}
 			var t threadView
-			in := map[string]any{"title": args[0], "type": kind, "participants": strings.Split(participants, ","), "idempotency_key": rand.Text()}
+			in := map[string]any{"title": args[0], "type": kind, "participants": strings.Split(participants, ","),
+				"idempotency_key": rand.Text()}
 			if err := o.ask("/v1/create_thread", in, &t); err != nil {
 				return err
 			}
@@ -120,7 +126,8 @@ func newThreadsListCmd() *cobra.Command {
 			rows := [][]string{{"THREAD", "STATUS", "UNREAD", "MESSAGES", "UPDATED", "TITLE"}}
 			for i := range list {
 				t := &list[i]
-				rows = append(rows, []string{t.ThreadID, t.Status, strconv.FormatUint(t.Unread, 10), strconv.FormatUint(t.Latest, 10), t.UpdatedAt, cli.Visible(t.Title)})
+				rows = append(rows, []string{t.ThreadID, t.Status, strconv.FormatUint(t.Unread, 10),
+					strconv.FormatUint(t.Latest, 10), t.UpdatedAt, cli.Visible(t.Title)})
 			}
 			return cli.Show(o.cmd, map[string]any{"threads": list}, rows)
 		})
@@ -158,7 +165,8 @@ func (o *operator) list(in map[string]any, most int) (list []listedThread, err e
 func newThreadsShowCmd() *cobra.Command {
 	var messages int
 	cmd := threadsVerb("show THREAD", "Show a thread with its last messages",
-		"  trunkline threads show th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2 --messages 5", cobra.ExactArgs(1), func(o *operator, args []string) (err error) {
+		"  trunkline threads show th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2 --messages 5",
+		cobra.ExactArgs(1), func(o *operator, args []string) (err error) {
 			if messages < 0 || messages > 200 {
 				return cli.Errorf(cli.CodeUsage, "cannot use --messages %d: want 0 to 200", messages)
 			}
@@ -179,7 +187,8 @@ func newThreadsShowCmd() *cobra.Command {
 func newThreadsPostCmd() *cobra.Command {
 	var kind, replyTo, key, metadata string
 	cmd := threadsVerb("post THREAD TEXT", "Post a message; - reads the text from stdin",
-		"  trunkline threads post th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2 'looks good'\n  git diff | trunkline threads post th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2 -",
+		"  trunkline threads post th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2 'looks good'\n"+
+			"  git diff | trunkline threads post th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2 -",
 		cobra.ExactArgs(2), func(o *operator, args []string) error {
 			text := args[1]
 			if text == "-" {
@@ -189,7 +198,8 @@ func newThreadsPostCmd() *cobra.Command {
 				}
 				text = string(all)
 			}
-			in := map[string]any{"thread_id": args[0], "schema_version": 1, "kind": kind, "body": text, "idempotency_key": cmp.Or(key, rand.Text())}
+			in := map[string]any{"thread_id": args[0], "schema_version": 1, "kind": kind, "body": text,
+				"idempotency_key": cmp.Or(key, rand.Text())}
 			if replyTo != "" {
 				in["in_reply_to"] = replyTo
 			}
@@ -223,7 +233,8 @@ func newThreadsTailCmd() *cobra.Command {
 	var since uint64
 	var fromStart, once bool
 	cmd := threadsVerb("tail THREAD", "Print messages of a thread as they are posted; all is every thread that the token may read",
-		"  trunkline threads tail th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2 --since 12\n  trunkline threads tail all --json", cobra.ExactArgs(1), func(o *operator, args []string) error {
+		"  trunkline threads tail th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2 --since 12\n  trunkline threads tail all --json",
+		cobra.ExactArgs(1), func(o *operator, args []string) error {
 			q := url.Values{"thread_id": {args[0]}}
 			if args[0] == "all" {
 				q.Set("thread_id", "*")
@@ -271,7 +282,8 @@ type event struct {
 
 // events prints the messages of a stream until it ends. last is the id of the last event.
 func (o *operator) events(q url.Values, last *string) error {
-	req, err := http.NewRequestWithContext(o.cmd.Context(), http.MethodGet, strings.TrimRight(o.base, "/")+"/v1/stream?"+q.Encode(), nil)
+	req, err := http.NewRequestWithContext(o.cmd.Context(), http.MethodGet,
+		strings.TrimRight(o.base, "/")+"/v1/stream?"+q.Encode(), nil)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,8 @@ func newThreadsAdminCmds() []*cobra.Command {
 }
 
 // adminVerb returns a verb of an operator; run is called once the endpoint is known.
-func adminVerb(use, short, example string, args cobra.PositionalArgs, run func(cmd *cobra.Command, f *operatorFlags, args []string) error) *cobra.Command {
+func adminVerb(
+	use, short, example string, args cobra.PositionalArgs, run func(cmd *cobra.Command, f *operatorFlags, args []string) error) *cobra.Command {
 	var f operatorFlags
 	cmd := &cobra.Command{Use: use, Short: short, Long: short + ".\n\n" + operatorHelp + "did what.", Example: example, Args: args}
 	f.add(cmd)
@@ -178,13 +179,17 @@ func newWebhooksCmd() *cobra.Command {
 				if w.Disabled {
 					state = "off: it answered 410"
 				}
-				rows = append(rows, []string{w.Name, w.Host, fmt.Sprint(w.Pending), fmt.Sprint(w.Delivered), fmt.Sprint(w.Failed), fmt.Sprint(w.DeadLetters), state})
+				rows = append(rows, []string{w.Name, w.Host, fmt.Sprint(w.Pending), fmt.Sprint(w.Delivered),
+					fmt.Sprint(w.Failed), fmt.Sprint(w.DeadLetters), state})
 			}
 			return cli.Show(cmd, list, rows)
 		})
 	var thread string
 	var seq uint64
-	resend := adminVerb("resend WEBHOOK", "Deliver dead letters of a webhook again", "  trunkline threads webhooks resend audit\n  trunkline threads webhooks resend audit --thread th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2 --seq 7", cobra.ExactArgs(1),
+	resend := adminVerb("resend WEBHOOK", "Deliver dead letters of a webhook again",
+		"  trunkline threads webhooks resend audit\n"+
+			"  trunkline threads webhooks resend audit --thread th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2 --seq 7",
+		cobra.ExactArgs(1),
 		func(cmd *cobra.Command, f *operatorFlags, args []string) error {
 			q := url.Values{}
 			if thread != "" {

@@ -89,7 +89,9 @@ func (e *Engine) Erasures() (list []Erasure, err error) {
 	e.erasures.mu.Lock()
 	defer e.erasures.mu.Unlock()
 	for _, er := range states {
-		shown := Erasure{er.Number, time.UnixMilli(er.At).UTC(), er.Workspace, er.ThreadID, er.Agent, er.Reason, "pending", ""}
+		shown := Erasure{
+			er.Number, time.UnixMilli(er.At).UTC(), er.Workspace, er.ThreadID, er.Agent, er.Reason, "pending", "",
+		}
 		if er.purged() && er.Number <= merged && (e.archive.to == nil || apart(now, er.Purged) >= purgeSettle) {
 			shown.State = "purged"
 		} else if e.erasures.failed != nil {
@@ -199,7 +201,8 @@ func (e *Engine) eraseState(er *erasure, index journal.Index) journal.Index {
 			delete(e.jobs.keys, key)
 		}
 		if er.redactJob(&j.jobState); !replayed && !j.Final {
-			j.Status, j.Final, j.Code, j.CompletedAt, j.lease, j.Started = uint8(JobFailed), true, codeCancelled, er.At, 0, false
+			j.Status, j.Final, j.Code, j.CompletedAt = uint8(JobFailed), true, codeCancelled, er.At
+			j.lease, j.Started = 0, false
 			e.saveJob(j, er.At)
 		}
 	}
@@ -288,7 +291,10 @@ func (e *Engine) redact(er *erasure) error {
 func (er *erasure) ranges() [][]byte {
 	ranges := [][]byte{{rowJob}, {rowJob + 1}, {rowMessage}, {rowMessage + 1}}
 	if n := er.Thread; n > 0 {
-		ranges = [][]byte{appendJobKey(nil, n, 0), appendJobKey(nil, n+1, 0), appendMessageKey(nil, n, 0), appendMessageKey(nil, n+1, 0)}
+		ranges = [][]byte{
+			appendJobKey(nil, n, 0), appendJobKey(nil, n+1, 0),
+			appendMessageKey(nil, n, 0), appendMessageKey(nil, n+1, 0),
+		}
 	}
 	return append(ranges, appendAuditKey(nil, er.Workspace, 0), appendAuditKey(nil, er.Workspace, ^uint64(0)))
 }

@@ -40,12 +40,15 @@ func addResources(s *sdk.Server, rows []method.Row) {
 		var latest [1]jsonx.Value
 		jsonx.Pick(thread, []string{"latest_seq"}, latest[:])
 		n, _ := jsonx.ParseInt(latest[0].Raw)
-		page, failed := to.call(nil, read, jsonx.Build(nil).Text("thread_id", id).Int("since_seq", max(0, n-resourceMessages)).End(), false)
+		page, failed := to.call(nil, read,
+			jsonx.Build(nil).Text("thread_id", id).Int("since_seq", max(0, n-resourceMessages)).End(), false)
 		if failed {
 			return nil, sdk.ResourceNotFoundError(r.Params.URI)
 		}
 		text := jsonx.Build(nil).Raw("thread", thread).Raw("page", page).End()
-		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: jsonMedia, Text: string(text)}}}, nil
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{
+			{URI: r.Params.URI, MIMEType: jsonMedia, Text: string(text)},
+		}}, nil
 	})
 	s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, name string, r sdk.Request) (sdk.Result, error) {
@@ -80,7 +83,9 @@ func listThreads(to *sdk.ListResourcesResult, answer []byte) {
 		var t [2]jsonx.Value
 		jsonx.Pick(v.Raw, []string{"thread_id", "title"}, t[:])
 		id := textOf(&t[0])
-		to.Resources = append(to.Resources, &sdk.Resource{URI: threadScheme + id, Name: id, Title: textOf(&t[1]), MIMEType: jsonMedia})
+		to.Resources = append(to.Resources, &sdk.Resource{
+			URI: threadScheme + id, Name: id, Title: textOf(&t[1]), MIMEType: jsonMedia,
+		})
 	}
 	to.NextCursor = textOf(&m[1])
 }
@@ -116,10 +121,14 @@ var prompts = []struct{ name, title, help, text string }{
 func addPrompts(s *sdk.Server) {
 	for _, p := range prompts {
 		s.AddPrompt(&sdk.Prompt{Name: p.name, Title: p.title, Description: p.help,
-			Arguments: []*sdk.PromptArgument{{Name: "thread_id", Title: "Thread", Description: "The id of the thread.", Required: true}}},
+			Arguments: []*sdk.PromptArgument{
+				{Name: "thread_id", Title: "Thread", Description: "The id of the thread.", Required: true},
+			}},
 			func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 				text := strings.ReplaceAll(p.text, "{thread_id}", r.Params.Arguments["thread_id"])
-				return &sdk.GetPromptResult{Description: p.help, Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: text}}}}, nil
+				return &sdk.GetPromptResult{Description: p.help, Messages: []*sdk.PromptMessage{
+					{Role: "user", Content: &sdk.TextContent{Text: text}},
+				}}, nil
 			})
 	}
 }

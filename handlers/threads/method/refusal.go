@@ -19,17 +19,22 @@ func Refused(r *threadstore.Refusal) *Fault {
 	case threadstore.NoMessage:
 		return &Fault{Condition: NoSuchMessage, Message: "in_reply_to names no message of the thread"}
 	case threadstore.ThreadClosed:
-		return &Fault{Condition: Conflict, Message: "the thread is closed", Details: details().Text("current_status", r.Status.String()).End()}
+		return &Fault{Condition: Conflict, Message: "the thread is closed",
+			Details: details().Text("current_status", r.Status.String()).End()}
 	case threadstore.KeyReused:
 		return &Fault{Condition: KeyReused, Message: "idempotency_key was used with another payload"}
 	case threadstore.RateLimited:
-		return &Fault{Condition: RateLimited, Message: "too many messages", Details: details().Int("retry_after_ms", r.N).End()}
+		return &Fault{Condition: RateLimited, Message: "too many messages",
+			Details: details().Int("retry_after_ms", r.N).End()}
 	case threadstore.TooMany:
-		return &Fault{Condition: RateLimited, Message: "a table of the server is full", Details: details().Int("retry_after_ms", 1000).End()}
+		return &Fault{Condition: RateLimited, Message: "a table of the server is full",
+			Details: details().Int("retry_after_ms", 1000).End()}
 	case threadstore.AckBeyond:
-		return &Fault{Condition: Invalid, Message: "last_read_seq is beyond the latest message", Details: details().Int("latest_seq", r.N).End()}
+		return &Fault{Condition: Invalid, Message: "last_read_seq is beyond the latest message",
+			Details: details().Int("latest_seq", r.N).End()}
 	case threadstore.AckBehind:
-		return &Fault{Condition: Conflict, Message: "last_read_seq is behind the cursor", Details: details().Int("current_last_read_seq", r.N).End()}
+		return &Fault{Condition: Conflict, Message: "last_read_seq is behind the cursor",
+			Details: details().Int("current_last_read_seq", r.N).End()}
 	case threadstore.BadTransition:
 		return &Fault{Condition: BadTransition, Message: "a thread that is " + r.From.String() + " does not become " + r.Status.String(),
 			Details: details().Text("from_status", r.From.String()).Text("to_status", r.Status.String()).End()}
@@ -51,7 +56,8 @@ func Refused(r *threadstore.Refusal) *Fault {
 	case threadstore.HumanBusy:
 		return &Fault{Condition: HumanBusy, Message: "a person uses the runtime of the target"}
 	case threadstore.BadCount:
-		return &Fault{Condition: Invalid, Message: "a thread has 1 to 256 participants", Details: details().Int("participants", r.N).End()}
+		return &Fault{Condition: Invalid, Message: "a thread has 1 to 256 participants",
+			Details: details().Int("participants", r.N).End()}
 	case threadstore.NoTimer:
 		return &Fault{Condition: NotFound, Message: "schedule_id names no schedule"}
 	case threadstore.NotAuthor:

@@ -60,8 +60,9 @@ func mergeTopics(all map[string]console.Topic, topics []bus.Topic) {
 }
 
 func shownThread(l *threadstore.Listed) console.Thread {
-	return console.Thread{ID: l.ID, Workspace: l.Workspace, Title: l.Title, Type: l.Type.String(), Status: l.Status.String(), Participants: l.Participants,
-		Created: time.UnixMilli(l.Created).UTC(), Updated: time.UnixMilli(l.Updated).UTC(), Latest: l.Latest}
+	return console.Thread{ID: l.ID, Workspace: l.Workspace, Title: l.Title, Type: l.Type.String(), Status: l.Status.String(),
+		Participants: l.Participants,
+		Created:      time.UnixMilli(l.Created).UTC(), Updated: time.UnixMilli(l.Updated).UTC(), Latest: l.Latest}
 }
 
 // threads lists those of the partitions that this node owns, one after the other, as processes
@@ -205,7 +206,8 @@ func (p *consolePages) closeThread(ctx context.Context, id, reason string) error
 	if l.Status == threadstore.Blocked {
 		reason = threadstore.OverridePrefixes()[0] + reason
 	}
-	_, got, ref := rt.Threads.SetStatus(consoleActor(l), []byte(id), &threadstore.Change{To: threadstore.Closed, Reason: reason}, time.Now().UnixMilli())
+	_, got, ref := rt.Threads.SetStatus(consoleActor(l), []byte(id),
+		&threadstore.Change{To: threadstore.Closed, Reason: reason}, time.Now().UnixMilli())
 	if ref.Code != threadstore.OK {
 		return refusedChange(&ref)
 	}
@@ -230,7 +232,8 @@ func readThread(engine *threadstore.Engine, l *threadstore.Listed, after uint64,
 	jobs, _ := engine.Jobs(&threadstore.Actor{Workspace: l.Workspace}, []byte(l.ID), shownJobs)
 	for i := range jobs {
 		j := &jobs[i]
-		d.Jobs = append(d.Jobs, console.ThreadJob{ID: j.ID, Target: j.Target, Status: j.Status.String(), Code: j.Code, Created: time.UnixMilli(j.CreatedAt).UTC()})
+		d.Jobs = append(d.Jobs, console.ThreadJob{ID: j.ID, Target: j.Target, Status: j.Status.String(), Code: j.Code,
+			Created: time.UnixMilli(j.CreatedAt).UTC()})
 	}
 	reader := threadstore.Actor{Workspace: l.Workspace, Rank: threadstore.Auditor}
 	text, page, refused := engine.Read(&reader, []byte(l.ID), after, limit, true, []byte("["))
